@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
@@ -239,6 +240,18 @@ var ailments = map[doctor.Code]func(p *patient){
 		})
 	},
 
+	doctor.ForwardUnknown: func(p *patient) {
+		must(ports.Do(p.ctx, p.agent(), ports.Fence{}, command.Forward{
+			DatabaseID: "00000000-0000-4000-8000-000000000000", Name: "former", Host: "two.example.org", Port: 6432,
+			Until: p.clock.Now().Add(time.Hour), Generation: 7,
+		}))(p.t)
+	},
+	doctor.ForwardMissing: func(p *patient) { p.left(); p.server.LoseForwards() },
+	doctor.ForwardFails: func(p *patient) {
+		p.left()
+		p.beside("", func(s *command.Strays) { s.Forwards[0].Failure = "it does not answer" })
+	},
+
 	doctor.FileMissing: func(p *patient) { p.files(without(".data")) },
 	doctor.FileSize: func(p *patient) {
 		p.files(func(list []command.StoredFile) []command.StoredFile {
@@ -264,6 +277,15 @@ var ailments = map[doctor.Code]func(p *patient){
 // inWorldsOfTheirOwn are kinds of which the tests of archive keys, drills, snapshots, purges and overlays make findings.
 var inWorldsOfTheirOwn = []doctor.Code{
 	doctor.ArchiveKeyDiffers, doctor.DrillFailed, doctor.SnapshotOld, doctor.PurgeRefused, doctor.OverlayReserved,
+}
+
+// left moves the database to another server, and the one that is examined sends on who still comes.
+func (p *patient) left() {
+	p.t.Helper()
+	other, _ := p.another("roomy", 0)
+	must(p.Operator.MoveDatabase(p.ctx, moves.Request{DatabaseID: p.db.ID, To: other.ID, Forward: time.Hour}, anOrder))(p.t)
+	p.work(p.ControlPlane)
+	equal(p.t, "sent on", len(p.server.Forwards()), 1)
 }
 
 // differs has PgBouncer differ until a call mends it.

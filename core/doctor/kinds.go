@@ -20,11 +20,14 @@ const (
 	DropUpload     Repair = "remove the upload"
 	RemoveFile     Repair = "remove the file"
 	Rejoin         Repair = "put a database back into service that is not deleted"
+	EndForward     Repair = "have the server send nobody on any more for the database"
+	SendForward    Repair = "tell the server again whom to send on"
 )
 
 // Repairs lists them.
 var Repairs = []Repair{
-	SetAccess, SendSettings, SendAllowlist, TellAccount, RenderPooler, CloseOperation, DropUpload, RemoveFile, Rejoin,
+	SetAccess, SendSettings, SendAllowlist, TellAccount, RenderPooler, CloseOperation, DropUpload, RemoveFile, Rejoin, EndForward,
+	SendForward,
 }
 
 // Kind is a kind of finding.
@@ -96,6 +99,10 @@ const (
 	StrayRole     Code = "stray_role"
 	CopyLeft      Code = "copy_left"
 	JobLeft       Code = "job_left"
+
+	ForwardUnknown Code = "forward_unknown"
+	ForwardMissing Code = "forward_missing"
+	ForwardFails   Code = "forward_fails"
 
 	StorageAway    Code = "storage_away"
 	FileMissing    Code = "file_missing"
@@ -196,6 +203,13 @@ var Kinds = []Kind{
 	{StrayRole, "PostgreSQL has a role of the service that is not in the ledger", Nothing},
 	{CopyLeft, "a copy is left, but its operation has ended, or has no record", CloseOperation},
 	{JobLeft, "a job is unfinished, but its operation has ended, or has no record", CloseOperation},
+
+	{ForwardUnknown, "the server sends on who comes for a database, and the metadata do not have it do so", EndForward},
+	{ForwardMissing, "the server does not send on who comes for a database that it has left, as the metadata have it", SendForward},
+	{
+		ForwardFails, "who comes for a database that has left the server cannot be sent on: the database's server is away, or does " +
+			"not prove that it is the one", Nothing,
+	},
 
 	{FileMissing, "a backup's file is missing: backup forget, where it does not come back", Nothing},
 	{FileSize, "a backup's file has another size", Nothing},

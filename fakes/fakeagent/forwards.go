@@ -15,6 +15,8 @@ import (
 // forwarded is a database that a server has left, and for which it sends on who still comes.
 type forwarded struct {
 	name     string
+	host     string
+	port     int
 	networks []netip.Prefix
 	logins   map[string]string // verifiers
 	until    time.Time
@@ -30,7 +32,9 @@ func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 	if s.databases[c.DatabaseID] != nil || s.taken(c.Name) || s.forwarding(c.Name) {
 		return command.Forwarded{}, command.Refuse(command.ReasonNameTaken, "the server has a database %s", c.Name)
 	}
-	f := &forwarded{name: c.Name, networks: c.Networks, logins: map[string]string{}, until: c.Until}
+	f := &forwarded{
+		name: c.Name, host: c.Host, port: c.Port, networks: c.Networks, logins: map[string]string{}, until: c.Until,
+	}
 	for _, l := range c.Logins {
 		f.logins[l.Username] = l.Verifier
 	}
@@ -71,6 +75,23 @@ func (s *Server) Forwards() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// LoseForwards has the server forget whom it sends on, as one that was restored from a backup.
+func (s *Server) LoseForwards() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.forwards)
+}
+
+// listForwards are those that have not ended by themselves.
+func (s *Server) listForwards() (list []command.InventoryForward) {
+	for _, db := range slices.Sorted(maps.Keys(s.forwards)) {
+		if f := s.forwards[db]; s.clock.Now().Before(f.until) {
+			list = append(list, command.InventoryForward{DatabaseID: db, Name: f.name, Host: f.host, Port: f.port, Until: f.until})
+		}
+	}
+	return list
 }
 
 func (s *Server) sendsOn(name string) bool { return slices.Contains(s.Forwards(), name) }

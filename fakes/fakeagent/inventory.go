@@ -186,8 +186,9 @@ func (d *databaseState) membersOf(group string) (members []string) {
 	return members
 }
 
-// strays are copies and jobs: the fake leaves nothing else, and has no PgBouncer that could differ.
+// strays are copies, jobs and forwards: the fake leaves nothing else, and has no PgBouncer that could differ.
 func (s *Server) strays() (found command.Strays) {
+	found.Forwards = s.listForwards()
 	for op, r := range s.restores {
 		if r.switched && r.replaced == nil {
 			continue

@@ -18,6 +18,7 @@ func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pa
 		"a new verifier counts, and the former not": (*forwarding).changes,
 		"nobody is sent on once it is ended":        (*forwarding).ends,
 		"it ends by itself":                         (*forwarding).runsOut,
+		"it is listed":                              (*forwarding).isListed,
 		"a name that is there is not sent on":       (*forwarding).isTaken,
 		"a database that is made takes its name":    (*forwarding).givesWay,
 	} {
@@ -100,6 +101,38 @@ func (f *forwarding) begun() {
 }
 
 func (f *forwarding) sendsOn() { f.begun() }
+
+// listed are what the source says of the database's forward; nil: it has none.
+func (f *forwarding) listed() *command.InventoryForward {
+	f.t.Helper()
+	for _, one := range must(ports.Ask(bounded(f.t), f.Source.Agent, command.AskStrays{}))(f.t).Forwards {
+		if one.DatabaseID == f.make.DatabaseID {
+			return &one
+		}
+	}
+	return nil
+}
+
+// isListed has the source say on whom it sends, as long as it does.
+func (f *forwarding) isListed() {
+	if has := f.listed(); has != nil {
+		f.t.Errorf("it is listed before it begins: %+v", has)
+	}
+	f.begun()
+	switch has := f.listed(); {
+	case has == nil:
+		f.t.Error("it is not listed")
+	case has.Name != f.make.Name || has.Host != f.host || has.Port != f.port || has.Until.Before(time.Now()) || has.Failure != "":
+		f.t.Errorf("it is listed as %+v", *has)
+	}
+	f.generation++
+	noError(f.t, ports.Tell(bounded(f.t), f.Source.Agent, ports.Fence{}, command.EndForward{
+		DatabaseID: f.make.DatabaseID, Generation: f.generation,
+	}))
+	if has := f.listed(); has != nil {
+		f.t.Errorf("it is listed once it is ended: %+v", has)
+	}
+}
 
 // changes has nobody sent on whose verifier is another one.
 func (f *forwarding) changes() {

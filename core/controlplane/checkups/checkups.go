@@ -19,10 +19,21 @@ import (
 )
 
 // Checkups examines servers.
-type Checkups struct{ base *base.Base }
+type Checkups struct {
+	base     *base.Base
+	forwards Forwards
+}
+
+// Forwards has servers send on who still comes for databases that they have left.
+type Forwards interface {
+	// TellForward has a server send on, for a database, as the metadata have it.
+	TellForward(ctx context.Context, db id.DatabaseID, on id.ServerID) error
+	// EndUnknown has a server send nobody on for a database for which the metadata do not have it do so.
+	EndUnknown(ctx context.Context, db id.DatabaseID, on id.ServerID) error
+}
 
 // New makes the use cases.
-func New(p *base.Base) *Checkups { return &Checkups{base: p} }
+func New(p *base.Base, f Forwards) *Checkups { return &Checkups{base: p, forwards: f} }
 
 // Options say how to compare.
 type Options struct {
@@ -164,7 +175,8 @@ func ask[R any](ctx context.Context, l *checkup, q command.Asking[R]) (answer R,
 	return answer, nil
 }
 
-// Patients are the servers to examine: a disabled one without databases may be gone, and is left out.
+// Patients are the servers to examine: a disabled one may be gone that neither has a database nor sends on for one, and is left
+// out.
 func (c *Checkups) Patients(ctx context.Context) (list []server.Server, err error) {
 	return ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (list []server.Server, err error) {
 		all, err := tx.Servers().List(ctx)
@@ -172,11 +184,11 @@ func (c *Checkups) Patients(ctx context.Context) (list []server.Server, err erro
 			if err != nil {
 				return nil, err
 			}
-			var has []database.Record // deleted ones, too
+			var has server.Contents
 			if !s.Enabled {
-				has, err = tx.Storage().Between(ctx, s.ID, "", "")
+				has, err = tx.Servers().Contents(ctx, s.ID)
 			}
-			if s.Enabled || len(has) > 0 {
+			if s.Enabled || has.Databases+has.Deleted+has.Forwards > 0 {
 				list = append(list, s)
 			}
 		}

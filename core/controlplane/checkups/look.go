@@ -253,7 +253,35 @@ func (l *checkup) strays(ctx context.Context) error {
 	}
 	around := doctor.Around{Busy: l.busy, Serves: l.serves, Behind: l.files.Behind}
 	l.found = append(l.found, doctor.ExamineStrays(has, of, around)...)
-	return nil
+	want, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) ([]doctor.Forward, error) {
+		return l.forwards(ctx, tx)
+	})
+	if err == nil {
+		l.found = append(l.found, doctor.ExamineForwards(has.Forwards, has.Cut, want, l.base.Clock.Now())...)
+	}
+	return err
+}
+
+// forwards are those that the server is to have.
+func (l *checkup) forwards(ctx context.Context, tx ports.Tx) (list []doctor.Forward, err error) {
+	all, err := tx.Forwards().List(ctx)
+	for _, f := range all {
+		if f.ServerID != l.server.ID {
+			continue
+		}
+		r, err := tx.Databases().Get(ctx, f.DatabaseID)
+		if err != nil {
+			return nil, err
+		}
+		under, err := busy(ctx, tx, f.DatabaseID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, doctor.Forward{
+			Forward: f, Name: r.Name, Passing: under || r.Status.Gone() || r.ServerID == l.server.ID,
+		})
+	}
+	return list, err
 }
 
 // behind reports whether the metadata lack operations that the server has heard of.

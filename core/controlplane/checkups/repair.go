@@ -102,6 +102,10 @@ func (c *Checkups) repairOne(ctx context.Context, s server.Server, f doctor.Find
 		_, err = ports.Ask(ctx, agent, command.DropUpload{DatabaseID: f.DatabaseID, UploadID: f.Upload})
 	case doctor.RemoveFile:
 		_, err = ports.Ask(ctx, agent, command.DeleteBackup{DatabaseID: f.DatabaseID, Filename: f.Filename})
+	case doctor.EndForward:
+		return c.forwards.EndUnknown(ctx, f.DatabaseID, s.ID)
+	case doctor.SendForward:
+		return c.forwards.TellForward(ctx, f.DatabaseID, s.ID)
 	case doctor.Nothing:
 	}
 	return err

@@ -49,21 +49,27 @@ type sent struct {
 	all    []move.Forward // of the database
 }
 
-// look tells a server what has changed, and the one that has the database where its clients come from. What goes wrong is noted,
-// and tried again.
+// look is lookNow, of which what goes wrong with a server is noted, and tried again.
 func (m *Moves) look(ctx context.Context, f move.Forward) error {
+	_, err := m.lookNow(ctx, f)
+	return err
+}
+
+// lookNow tells a server what has changed, and the one that has the database where its clients come from. untold is why it could
+// not be told, which is noted.
+func (m *Moves) lookNow(ctx context.Context, f move.Forward) (untold, err error) {
 	now := m.base.Clock.Now()
 	next, over, err := m.told(ctx, f)
 	if err != nil && ctx.Err() != nil {
-		return err
+		return err, err
 	}
 	why := ""
-	if err != nil {
+	if untold = err; err != nil {
 		why = base.WhyRefused(err)
 		m.base.Log(ctx, "forward.not_told", f.DatabaseID, err)
 	}
-	return m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if over && err == nil || next.Over(now) && next.Forgotten(now) {
+	return untold, m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if over && untold == nil || next.Over(now) && next.Forgotten(now) {
 			return base.NotFound(tx.Forwards().Remove(ctx, f.DatabaseID, f.ServerID), nil)
 		}
 		all, err := tx.Forwards().Of(ctx, f.DatabaseID)

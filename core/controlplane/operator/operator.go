@@ -78,7 +78,7 @@ func New(p *base.Base, q Parts) *Operator {
 		rebuilds: q.Rebuilds, moves: q.Moves, rehearsed: q.Rehearsals,
 		Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
-		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
+		Roster: members.NewRoster(p), Checkups: checkups.New(p, q.Moves), Unverified: deletion.NewUnverified(q.Deletion),
 		Adoptions: adoptions.New(p, q.Deletion, func(ctx context.Context, db id.DatabaseID, of id.RoleID) (bool, error) {
 			return roles.RemoveOrdered(ctx, p, db, of)
 		}),
