@@ -235,8 +235,8 @@ func New(c Config, d Deps) (*Agent, error) {
 		},
 		Guests: a.admitted.Routes(),
 		Health: a.health, Metrics: d.Metrics,
-		NotLogical: a.source.NotLogical,
-		Storage:    c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
+		NotLogical: a.source.NotLogical, PublicCA: c.Pooler.PublicCA,
+		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
 	})
 	return a, err
 }

@@ -33,13 +33,13 @@ type Servers interface {
 	Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error
 	// Avoid stores until when new databases go to other servers; nil: no longer. An unknown server is ErrNoRow.
 	Avoid(ctx context.Context, server id.ServerID, until *time.Time) error
-	// Answered stores that the agent of a server has answered: AnsweredAt, no AwaySince, Storage unless it is empty, and
-	// PostgresVersion where none is stored. Away stores since when it does not, unless an earlier time is stored. An unknown server
-	// is ErrNoRow.
-	Answered(ctx context.Context, server id.ServerID, at time.Time, storage string, postgres int) error
+	// Answered stores that the agent of a server has answered: AnsweredAt, no AwaySince, Storage and PublicCA unless they are
+	// empty, and PostgresVersion where none is stored. Away stores since when it does not, unless an earlier time is stored. An
+	// unknown server is ErrNoRow.
+	Answered(ctx context.Context, server id.ServerID, at time.Time, said server.Answer) error
 	Away(ctx context.Context, server id.ServerID, since time.Time) error
-	// Save writes every field that can change but AvoidedUntil, AnsweredAt, AwaySince, Storage and SealedArchiveKey; ErrNoRow when
-	// there is no such server. Errors otherwise as of Add.
+	// Save writes every field that can change but AvoidedUntil, AnsweredAt, AwaySince, Storage, PublicCA and SealedArchiveKey;
+	// ErrNoRow when there is no such server. Errors otherwise as of Add.
 	Save(ctx context.Context, s server.Server) error
 	// Contents counts what is on a server; zero where there is none.
 	Contents(ctx context.Context, server id.ServerID) (server.Contents, error)

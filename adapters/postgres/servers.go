@@ -38,7 +38,8 @@ var (
 	avoidServer          = pgdb.Written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
 	answered             = pgdb.Written(`UPDATE servers
 		SET answered_at = $1, away_since = NULL, storage = coalesce(nullif($2, ''), storage),
-			postgres_version = coalesce(nullif(postgres_version, 0), $3) WHERE id = $4`)
+			public_ca = coalesce(nullif($3, ''), public_ca),
+			postgres_version = coalesce(nullif(postgres_version, 0), $4) WHERE id = $5`)
 	away   = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
 	moveTo = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
@@ -102,8 +103,8 @@ func (s servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return s.MustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
 }
 
-func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string, postgres int) error {
-	return s.MustChange(ctx, ports.ErrNoRow, answered, at, storage, postgres, of)
+func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time, said server.Answer) error {
+	return s.MustChange(ctx, ports.ErrNoRow, answered, at, said.Storage, said.PublicCA, said.PostgresVersion, of)
 }
 
 func (s servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {

@@ -151,6 +151,7 @@ func (x *Forwards) openLocked(s stored) error {
 	}
 	x.lines[s.name] = l
 	go l.serve()
+	go l.watch()
 	return nil
 }
 
@@ -163,7 +164,7 @@ func (x *Forwards) close(name string) {
 	}
 }
 
-// Failure says why the last client for a database could not be sent on; empty: it could, or none came.
+// Failure says why nobody can be sent on to a database, by the last look or client; empty: as far as is known, they can.
 func (x *Forwards) Failure(database string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

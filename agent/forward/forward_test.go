@@ -195,9 +195,12 @@ func certificate(t *testing.T, m *moved) {
 	m.tell.CA = m.now.CA(t)
 	m.forwarded(t)
 	m.getsThrough(t, "the right one", l)
+	m.tell.CA = m.now.Config.Pooler.PublicCA()
+	m.forwarded(t)
+	m.getsThrough(t, "its own", l)
 	m.tell.CA = ""
 	m.forwarded(t)
-	m.getsThrough(t, "none", l)
+	m.refused(t, "nothing to know it by", l)
 	m.tell.CA = "none"
 	m.old.RefusedFor(t, command.ReasonInvalid, m.forwarding())
 }

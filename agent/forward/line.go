@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -36,6 +37,7 @@ type line struct {
 	failed   func(error)
 	ended    context.Context
 	end      context.CancelFunc
+	fails    chan struct{} // has a value once a client could not be carried
 
 	mu  sync.Mutex
 	why string
@@ -57,7 +59,9 @@ func openLine(at pooler.Socket, to target, owner *pooler.Owner, all room) (*line
 	if err := owner.GiveSocket(at.Path()); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	l := &line{to: to, socket: at, listener: listener, all: all, own: make(room, mostOfOne)}
+	l := &line{
+		to: to, socket: at, listener: listener, all: all, own: make(room, mostOfOne), fails: make(chan struct{}, 1),
+	}
 	l.ended, l.end = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -90,11 +94,46 @@ func (l *line) note(err error) {
 	l.mu.Lock()
 	l.why = ""
 	if err != nil {
-		l.why = err.Error()
+		l.why = reasonOf(err)
 	}
 	l.mu.Unlock()
 	if err != nil && l.ended.Err() == nil {
+		loop.Wake(l.fails)
 		l.failed(err)
+	}
+}
+
+// reasonOf is an error without what differs from one connection to the next.
+func reasonOf(err error) string {
+	var failed *net.OpError
+	if errors.As(err, &failed) {
+		return failed.Op + ": " + failed.Err.Error()
+	}
+	return err.Error()
+}
+
+// lookAgain is the pause between two looks at a server that cannot be reached.
+const lookAgain = 15 * time.Second
+
+// watch looks whether the server can be reached, at once and then for as long as it cannot: so it is known before a client comes,
+// and no longer said once it is over.
+func (l *line) watch() {
+	for l.ended.Err() == nil {
+		server, err := l.to.reach(l.ended)
+		if err == nil {
+			_ = server.Close()
+		}
+		l.note(err)
+		if err == nil {
+			select {
+			case <-l.ended.Done():
+			case <-l.fails:
+			}
+		}
+		select {
+		case <-l.ended.Done():
+		case <-time.After(lookAgain):
+		}
 	}
 }
 

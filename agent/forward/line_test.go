@@ -70,7 +70,7 @@ func TestReach(t *testing.T) {
 	ca := check.Must(cluster.OpenCA(filepath.Join(dir, "ca")))(t)
 	pair := check.Must(ca.Issue("one", "127.0.0.1"))(t)
 	certificate := check.Must(tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile))(t)
-	pem := string(check.Must(os.ReadFile(ca.CertFile()))(t))
+	pem, own := string(check.Must(os.ReadFile(ca.CertFile()))(t)), string(check.Must(os.ReadFile(pair.CertFile))(t))
 	port := server(t, 'S', certificate)
 	plain := server(t, 'N', certificate)
 	var unknown x509.UnknownAuthorityError
@@ -83,7 +83,9 @@ func TestReach(t *testing.T) {
 		is func(error) bool
 	}{
 		"the server":                {target{"127.0.0.1", port, pem}, func(err error) bool { return err == nil }},
-		"whoever it is":             {target{"127.0.0.1", port, ""}, func(err error) bool { return err == nil }},
+		"its own certificate":       {target{"127.0.0.1", port, own}, func(err error) bool { return err == nil }},
+		"its own, another name":     {target{"localhost", port, own}, func(err error) bool { return errors.As(err, &name) }},
+		"nothing to know it by":     {target{"127.0.0.1", port, ""}, func(err error) bool { return errors.As(err, &unknown) }},
 		"another name":              {target{"localhost", port, pem}, func(err error) bool { return errors.As(err, &name) }},
 		"another authority":         {target{"127.0.0.1", port, otherPEM}, func(err error) bool { return errors.As(err, &unknown) }},
 		"no TLS":                    {target{"127.0.0.1", plain, ""}, noTLS},
@@ -117,7 +119,8 @@ func TestReachByALine(t *testing.T) {
 	if _, err := openLine(pooler.Socket{Dir: dir + strings.Repeat("/x", 50), Number: 1}, target{}, nil, all); err == nil {
 		t.Error("a socket whose path is too long is opened")
 	}
-	l := check.Must(openLine(at, target{host: "127.0.0.1", port: port}, nil, all))(t)
+	to := target{"127.0.0.1", port, string(check.Must(os.ReadFile(ca.CertFile()))(t))}
+	l := check.Must(openLine(at, to, nil, all))(t)
 	l.failed = func(err error) { t.Error(err) }
 	go l.serve()
 	first := check.Must(net.Dial("unix", at.Path()))(t)
@@ -141,7 +144,7 @@ func TestReachByALine(t *testing.T) {
 	if _, err := os.Stat(at.Path()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket: %v", err)
 	}
-	_, err := (target{host: "127.0.0.1", port: port}).reach(ended())
+	_, err := to.reach(ended())
 	if err == nil {
 		t.Error("a line that has ended reaches the server")
 	}
@@ -151,4 +154,27 @@ func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+// Whether the server can be reached is known before a client comes. What is said of it does not differ from one look to the next.
+func TestALineThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ca := check.Must(cluster.OpenCA(filepath.Join(dir, "ca")))(t)
+	pair := check.Must(ca.Issue("one", "127.0.0.1"))(t)
+	port := server(t, 'S', check.Must(tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile))(t))
+	for what, to := range map[string]target{"away": {"127.0.0.1", 1, ""}, "unknown": {"127.0.0.1", port, ""}} {
+		l := check.Must(openLine(pooler.Socket{Dir: dir, Number: to.port}, to, nil, make(room, 1)))(t)
+		l.failed = func(error) {}
+		go l.watch()
+		check.Eventually(t, what+" is not found", func() bool { return l.failure() != "" })
+		said := l.failure()
+		client := check.Must(net.Dial("unix", l.socket.Path()))(t)
+		go l.serve()
+		check.Must(client.Write([]byte{0, 0, 0, 4}))(t)
+		if text := check.Must(io.ReadAll(client))(t); !bytes.Contains(text, []byte("57P03")) || l.failure() != said {
+			t.Errorf("%s: a client hears %q, and after %q it is %q", what, text, said, l.failure())
+		}
+		l.remove()
+	}
 }

@@ -19,7 +19,7 @@ import (
 type target struct {
 	host string
 	port int
-	ca   string // PEM; empty: its certificate is not compared with any
+	ca   string // PEM of what it is known by, beside what this machine trusts
 }
 
 // reachTime bounds the way to a server, up to where it speaks TLS. PgBouncer's own server_connect_timeout is longer.
@@ -53,18 +53,17 @@ func (t target) reach(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// tls has the server prove that it is the one of that name, where certificates are given.
+// tls has the server prove that it is the one of that name, by a certificate that is given or one that leads to an authority of
+// this machine.
 func (t target) tls() (*tls.Config, error) {
-	config := &tls.Config{ServerName: t.host, MinVersion: tls.VersionTLS12}
-	if t.ca == "" {
-		config.InsecureSkipVerify = true // as whoever sent the command wants it
-		return config, nil
+	roots, err := x509.SystemCertPool()
+	if err != nil { // as where the machine has none
+		roots = x509.NewCertPool()
 	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM([]byte(t.ca)) {
+	if t.ca != "" && !roots.AppendCertsFromPEM([]byte(t.ca)) {
 		return nil, command.Refuse(command.ReasonInvalid, "ca holds no certificate in PEM")
 	}
-	return config, nil
+	return &tls.Config{ServerName: t.host, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
 // sourceTime bounds the look at where this server comes from, for each of two tries.

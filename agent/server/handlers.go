@@ -71,12 +71,15 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	if s.config.Archive != nil {
 		archive = s.config.Archive()
 	}
+	publicCA := ""
+	if s.config.PublicCA != nil {
+		publicCA = s.config.PublicCA()
+	}
 	programs := s.config.Programs()
 	return command.Capabilities{
 		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: programs, PostgresVersion: major(programs),
 		Connections: connections, Installation: installation, SlowQueries: collects, Storage: s.config.Storage, Archive: archive,
-		NotLogical: notLogical,
-		State:      state, Reasons: s.reasons(),
+		NotLogical: notLogical, PublicCA: publicCA, State: state, Reasons: s.reasons(),
 	}, nil
 }
 

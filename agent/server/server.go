@@ -62,6 +62,8 @@ type Config struct {
 	PoolerAnswers func() bool
 	// Storage is where backups are kept, as capabilities say it.
 	Storage string
+	// PublicCA are the certificates of PgBouncer, as capabilities say them; nil: they do not.
+	PublicCA func() string
 	// NotLogical says what capabilities say of moves; nil: nothing does.
 	NotLogical func(context.Context) (string, error)
 	// Archive is what capabilities say of the archive; nil: none is kept.

@@ -24,6 +24,9 @@ type Capabilities struct {
 	SlowQueries bool `json:"slowQueries,omitempty"`
 	// Storage is where this agent keeps backups, as Inherit has it: what keys of objects begin with, or a folder.
 	Storage string `json:"storage,omitempty"`
+	// PublicCA are the certificates in PEM of PgBouncer's certificate file: whoever is to know this PgBouncer compares what it shows
+	// with these. It is left out while the file cannot be read.
+	PublicCA string `json:"publicCa,omitempty"`
 	// NotLogical says why a database can move to and from the server only while customers are kept out of it; empty: it can while it
 	// serves. It is left out as Connections is.
 	NotLogical string `json:"notLogical,omitempty"`

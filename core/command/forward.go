@@ -21,7 +21,8 @@ type Forward struct {
 	Name               string        `json:"name"`
 	Host               string        `json:"host"` // the new server's public address
 	Port               int           `json:"port"`
-	// CA are the certificates in PEM that sign the new server's; empty: its certificate is not compared with any.
+	// CA are certificates in PEM by which the new server's is known, beside those that this machine trusts. It has to be for Host,
+	// too: nobody is sent on to a server that does not prove to be that one.
 	CA            string         `json:"ca,omitempty"`
 	ConnectionCap int            `json:"connectionCap"` // 0: none
 	Networks      []netip.Prefix `json:"networks"`      // as of SetAllowlist

@@ -77,7 +77,8 @@ type InventoryForward struct {
 	Host       string        `json:"host"`
 	Port       int           `json:"port"`
 	Until      time.Time     `json:"until"`
-	// Failure says why the last client could not be sent on; empty: it could, or none has come.
+	// Failure says why nobody can be sent on, such as that the other server is away or does not prove that it is the one; empty: as
+	// far as is known, they can.
 	Failure string `json:"failure,omitempty"`
 }
 

@@ -359,7 +359,7 @@ func TestAServerThatIsNotGone(t *testing.T) {
 func (w *world) answered(at time.Time) {
 	w.t.Helper()
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Answered(ctx, w.machine.ID, at, "", 0)
+		return tx.Servers().Answered(ctx, w.machine.ID, at, server.Answer{})
 	}))
 }
 

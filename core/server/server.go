@@ -39,6 +39,10 @@ type Server struct {
 	// placed on it.
 	PostgresVersion int `db:"postgres_version"`
 
+	// PublicCA are the certificates in PEM by which whoever comes to its pooler can know it, as the agent has last said: those of
+	// the pooler's own certificate file. Empty: it has not said them.
+	PublicCA string `db:"public_ca"`
+
 	// AvoidedUntil is until when other servers get the new databases, because this one could not be reached; nil: not avoided.
 	AvoidedUntil *time.Time `db:"avoided_until"`
 
@@ -50,6 +54,13 @@ type Server struct {
 	// does.
 	AnsweredAt *time.Time `db:"answered_at"`
 	AwaySince  *time.Time `db:"away_since"`
+}
+
+// Answer is what an agent says of its server that is stored.
+type Answer struct {
+	Storage         string
+	PostgresVersion int
+	PublicCA        string
 }
 
 // AnswerNoted is how often it is stored that an agent still answers.

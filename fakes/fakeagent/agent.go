@@ -204,8 +204,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.Capabilities{
 			Protocol: command.Protocol + s.faults.ahead, PostgresVersion: pgversion.Default,
 			Connections: manyConnections, Installation: s.installation, SlowQueries: !s.faults.countsNothing,
-			NotLogical: s.notLogical(),
-			Storage:    s.Storage(), Archive: s.archived(), State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
+			NotLogical: s.notLogical(), PublicCA: s.publicCA,
+			Storage: s.Storage(), Archive: s.archived(), State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {

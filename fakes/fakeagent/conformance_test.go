@@ -88,6 +88,7 @@ func pair(t *testing.T) conformance.Pair {
 	fleet := fakeagent.New(systemClock{})
 	source, at := standIn(t, fleet, "33333333-3333-4333-8333-333333333333")
 	target, to := standIn(t, fleet, "44444444-4444-4444-8444-444444444444")
+	to.SetPublicCA("its certificate")
 	return conformance.Pair{
 		Source: conformance.Stand{Agent: source, Server: view{at}}, Target: conformance.Stand{Agent: target, Server: view{to}},
 		Peer: command.Peer{URL: "https://source.test"},

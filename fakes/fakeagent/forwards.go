@@ -17,6 +17,8 @@ type forwarded struct {
 	name     string
 	host     string
 	port     int
+	ca       string
+	failure  string
 	networks []netip.Prefix
 	logins   map[string]string // verifiers
 	until    time.Time
@@ -33,7 +35,8 @@ func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 		return command.Forwarded{}, command.Refuse(command.ReasonNameTaken, "the server has a database %s", c.Name)
 	}
 	f := &forwarded{
-		name: c.Name, host: c.Host, port: c.Port, networks: c.Networks, logins: map[string]string{}, until: c.Until,
+		name: c.Name, host: c.Host, port: c.Port, ca: c.CA, networks: c.Networks, logins: map[string]string{},
+		until: c.Until,
 	}
 	for _, l := range c.Logins {
 		f.logins[l.Username] = l.Verifier
@@ -88,7 +91,9 @@ func (s *Server) LoseForwards() {
 func (s *Server) listForwards() (list []command.InventoryForward) {
 	for _, db := range slices.Sorted(maps.Keys(s.forwards)) {
 		if f := s.forwards[db]; s.clock.Now().Before(f.until) {
-			list = append(list, command.InventoryForward{DatabaseID: db, Name: f.name, Host: f.host, Port: f.port, Until: f.until})
+			list = append(list, command.InventoryForward{
+				DatabaseID: db, Name: f.name, Host: f.host, Port: f.port, Until: f.until, Failure: f.failure,
+			})
 		}
 	}
 	return list
@@ -115,12 +120,41 @@ func (s *Server) connectOn(from netip.Addr, database, username, password string)
 	db, is := s.sentOn(from, strings.TrimSuffix(database, ".transaction"), username, password)
 	if is {
 		for _, other := range s.fleet.others(s) {
-			if other.hasInService(db) {
+			if other.hasInService(db) && s.knows(db, other.PublicCA()) {
 				return other.Connect(s.address(), database, username, password)
 			}
 		}
 	}
 	return nil, ErrLogInRefused
+}
+
+// SetPublicCA gives the server's pooler a certificate of its own; empty: one that everybody knows.
+func (s *Server) SetPublicCA(pem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.publicCA = pem
+}
+
+// PublicCA is what the server's pooler is known by.
+func (s *Server) PublicCA() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.publicCA
+}
+
+// knows reports whether the server that a forward leads to proves that it is the one, and notes it.
+func (s *Server) knows(db id.DatabaseID, shown string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.forwards[db]
+	if f == nil {
+		return false
+	}
+	f.failure = ""
+	if shown != "" && shown != f.ca {
+		f.failure = "the server's certificate is not known"
+	}
+	return f.failure == ""
 }
 
 func (s *Server) hasInService(db id.DatabaseID) bool {

@@ -141,10 +141,11 @@ func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return v.change(ctx, of, func(row *server.Server) { row.AvoidedUntil = until })
 }
 
-func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string, postgres int) error {
+func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time, said server.Answer) error {
 	return v.change(ctx, of, func(row *server.Server) {
-		row.AnsweredAt, row.AwaySince, row.Storage = &at, nil, cmp.Or(storage, row.Storage)
-		row.PostgresVersion = cmp.Or(row.PostgresVersion, postgres)
+		row.AnsweredAt, row.AwaySince, row.Storage = &at, nil, cmp.Or(said.Storage, row.Storage)
+		row.PostgresVersion = cmp.Or(row.PostgresVersion, said.PostgresVersion)
+		row.PublicCA = cmp.Or(said.PublicCA, row.PublicCA)
 	})
 }
 
@@ -163,6 +164,7 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 			return ports.ErrNoRow
 		}
 		row.CreatedAt, row.AvoidedUntil, row.Storage = stored.CreatedAt, stored.AvoidedUntil, stored.Storage
+		row.PublicCA = stored.PublicCA
 		row.AnsweredAt, row.AwaySince, row.SealedArchiveKey = stored.AnsweredAt, stored.AwaySince, stored.SealedArchiveKey
 		return v.put(s, row)
 	})

@@ -19,6 +19,7 @@ func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pa
 		"nobody is sent on once it is ended":        (*forwarding).ends,
 		"it ends by itself":                         (*forwarding).runsOut,
 		"it is listed":                              (*forwarding).isListed,
+		"who is not known is nobody's server":       (*forwarding).proves,
 		"a name that is there is not sent on":       (*forwarding).isTaken,
 		"a database that is made takes its name":    (*forwarding).givesWay,
 	} {
@@ -50,7 +51,10 @@ func (f *forwarding) forward(change func(*command.Forward)) (command.Forwarded, 
 	f.generation++
 	c := command.Forward{
 		DatabaseID: f.make.DatabaseID, Name: f.make.Name, Host: f.host, Port: f.port, Generation: f.generation,
-		Until: time.Now().AddDate(20, 0, 0),
+		Until: time.Now().AddDate(20, 0, 0), CA: must(ports.Ask(bounded(f.t), f.Target.Agent, command.AskCapabilities{}))(f.t).PublicCA,
+	}
+	if c.CA == "" {
+		f.t.Fatal("the target does not say by what it is known")
 	}
 	for _, l := range f.make.Logins {
 		c.Logins = append(c.Logins, command.Forwarding{Username: l.Username, Verifier: l.Verifier})
@@ -144,6 +148,34 @@ func (f *forwarding) changes() {
 	f.generation = 1
 	_, err = f.forward(nil)
 	wantReason(f.t, err, command.ReasonStale)
+}
+
+// proves has nobody sent on to a server that does not prove that it is the one, and the source say so.
+func (f *forwarding) proves() {
+	f.begun()
+	_, err := f.forward(func(c *command.Forward) { c.CA = "" })
+	noError(f.t, err)
+	f.wantSent(false)
+	if has := f.listed(); has == nil || has.Failure == "" {
+		f.t.Errorf("it is listed as %+v", has)
+	}
+	_, err = f.forward(nil)
+	noError(f.t, err)
+	for _, l := range f.make.Logins {
+		for _, entry := range []string{f.make.Name, f.make.Name + ".transaction"} {
+			eventually(f.t, func() bool { // a pooler may have a refusal in mind, and give that once more
+				session, err := f.Source.Server.LogIn(entry, l.Username, l.Password)
+				if err == nil {
+					session.Close()
+				}
+				return err == nil
+			}, "%s is not sent on at %s once the server is known", l.Username, entry)
+		}
+	}
+	f.wantSent(true)
+	if has := f.listed(); has == nil || has.Failure != "" {
+		f.t.Errorf("once it is known it is listed as %+v", has)
+	}
 }
 
 func (f *forwarding) ends() {

@@ -353,34 +353,37 @@ func avoidedIsLast(w *world) {
 
 func answersAreKept(w *world) {
 	answered, since := epoch.Add(time.Minute), epoch.Add(2*time.Minute)
-	storage := ""
+	storage, ca := "", ""
 	seen := func(what string, at, away *time.Time) {
 		w.Helper()
 		want := w.server
-		want.AnsweredAt, want.AwaySince, want.Storage = at, away, storage
+		want.AnsweredAt, want.AwaySince, want.Storage, want.PublicCA = at, away, storage, ca
 		w.equal(what, readLocked(w, ports.Tx.Servers, ports.Servers.Get, w.server.ID), want)
 	}
-	answers := func(of id.ServerID, at time.Time, storage string) func(context.Context, ports.Tx) error {
+	answers := func(of id.ServerID, at time.Time, storage, ca string) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) error {
-			return tx.Servers().Answered(ctx, of, at, storage, pgversion.Newest)
+			return tx.Servers().Answered(ctx, of, at, server.Answer{Storage: storage, PublicCA: ca, PostgresVersion: pgversion.Newest})
 		}
 	}
-	storage = "db1"
-	w.update(answers(w.server.ID, answered, storage))
+	storage, ca = "db1", "the first certificate"
+	w.update(answers(w.server.ID, answered, storage, ca))
 	seen("an answer", &answered, nil)
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since))
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since.Add(time.Minute)))
 	seen("away, as two hosts find", &answered, &since)
 	w.saveServer(w.server, func(*server.Server) {})
 	seen("a server that was changed meanwhile", &answered, &since)
-	w.update(answers(w.server.ID, since, ""))
+	w.update(answers(w.server.ID, since, "", ""))
 	seen("another answer", &since, nil)
+	ca = "the next certificate"
+	w.update(answers(w.server.ID, since, "", ca))
+	seen("a renewed certificate", &since, nil)
 	fresh := w.addServer("unchecked", 1)
 	w.saveServer(fresh, func(s *server.Server) { s.PostgresVersion = 0 })
-	w.update(answers(fresh.ID, answered, ""))
+	w.update(answers(fresh.ID, answered, "", ""))
 	of := readLocked(w, ports.Tx.Servers, ports.Servers.Get, fresh.ID).PostgresVersion
 	w.equal("the version of a server that had not said it", of, pgversion.Newest)
-	w.unknown("an answer of an unknown server", answers(newID[id.ServerID](), since, ""))
+	w.unknown("an answer of an unknown server", answers(newID[id.ServerID](), since, "", ""))
 	w.unknown("an unknown server that is away", writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
 }
 

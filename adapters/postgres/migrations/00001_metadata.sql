@@ -199,8 +199,8 @@ CREATE INDEX ci_spent_tokens_until ON ci_spent_tokens (until);
 
 -- "installation" is what tells a server from every other one, by whichever address its agent is reached; empty until its agent has
 -- said it. Placement passes a server over until avoided_until. answered_at is when its agent last answered, to a minute, and
--- away_since since when it does not. storage is where it said then that it keeps backups. sealed_archive_key is the passphrase of
--- its archive, which never changes.
+-- away_since since when it does not. storage is where it said then that it keeps backups, and public_ca the certificates by which
+-- its pooler is known. sealed_archive_key is the passphrase of its archive, which never changes.
 CREATE TABLE servers (
     id                 uuid PRIMARY KEY,
     name               text COLLATE "C" NOT NULL,
@@ -219,6 +219,7 @@ CREATE TABLE servers (
     answered_at        timestamptz,
     away_since         timestamptz,
     storage            text NOT NULL DEFAULT '',
+    public_ca          text NOT NULL DEFAULT '',
     postgres_version   integer NOT NULL DEFAULT 0 CHECK (postgres_version = 0 OR postgres_version BETWEEN 16 AND 18),
     CONSTRAINT servers_name_unique UNIQUE (name)
 );

@@ -173,7 +173,8 @@ func (w *Monitor) record(ctx context.Context, s *Seen, known command.Capabilitie
 	}
 	if up {
 		s.AnsweredAt = now
-		s.unstored = s.unstored || now.Sub(s.stored) >= server.AnswerNoted
+		renewed := known.PublicCA != "" && known.PublicCA != s.Server.PublicCA
+		s.unstored = s.unstored || renewed || now.Sub(s.stored) >= server.AnswerNoted
 	}
 	store := s.unstored
 	w.mu.Unlock()
@@ -219,7 +220,9 @@ func (w *Monitor) store(ctx context.Context, of id.ServerID, up bool, now time.T
 	defer cancel()
 	err := w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if up {
-			return tx.Servers().Answered(ctx, of, now, known.Storage, known.PostgresVersion)
+			return tx.Servers().Answered(ctx, of, now, server.Answer{
+				Storage: known.Storage, PostgresVersion: known.PostgresVersion, PublicCA: known.PublicCA,
+			})
 		}
 		return tx.Servers().Away(ctx, of, now)
 	})

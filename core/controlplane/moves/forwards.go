@@ -134,7 +134,7 @@ func (m *Moves) wanted(ctx context.Context, f move.Forward) (w sent, err error) 
 			return err
 		}
 		w.tell = command.Forward{
-			DatabaseID: f.DatabaseID, Name: w.record.Name, Host: w.on.PublicHost, Port: w.on.PublicPort,
+			DatabaseID: f.DatabaseID, Name: w.record.Name, Host: w.on.PublicHost, Port: w.on.PublicPort, CA: w.on.PublicCA,
 			ConnectionCap: w.record.ConnectionCap, Until: f.Until,
 		}
 		if w.tell.Networks, err = networks(ctx, tx, f.DatabaseID); err != nil {
