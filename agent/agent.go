@@ -279,6 +279,9 @@ var errNotInCharge = command.Refuse(command.ReasonUnavailable, "the agent is not
 // PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second once it is in charge.
 func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
 
+// Forwarding says for how many databases the server sends on who still comes, and of how many of these it cannot.
+func (a *Agent) Forwarding() (all, failing int) { return a.forwards.Count() }
+
 // PoolerUsers is how many users PgBouncer holds that nobody needs any more.
 func (a *Agent) PoolerUsers() (former int64) { return a.pooler.FormerUsers() }
 

@@ -30,7 +30,7 @@ type Measured struct {
 func MeasureStored(r Registry, m Measured) error {
 	families := []*family{
 		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.drills(), m.databases(), m.webhooks(),
-		m.mails(), m.kept(),
+		m.mails(), m.kept(), m.moves(),
 	}
 	if m.Accounts > 0 {
 		families = append(families, m.accounts())

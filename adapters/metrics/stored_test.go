@@ -34,6 +34,18 @@ const twoChanges = `
 		SELECT gen_random_uuid(), id, 'owner', 'u', 'revoke', 'pending', 'k', 1, 1, '', false, '', '', 'epoch'
 		FROM databases`
 
+// aMove keeps customers out, and aForward could not be told.
+const (
+	aMove = `INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress,
+		input, result, error_code, error_text, actor, request_id, created_at, cancel_requested,
+		lease_owner, lease_epoch, attempts, not_before)
+		SELECT gen_random_uuid(), account_id, id, server_id, 'move', 'running', 'parting', 0, '{"shutAt":"1970-01-01T00:00:00Z"}',
+			'null', '', '', 'system', '', 'epoch', false, '', 1, 1, 'epoch' FROM databases WHERE name = 'y'`
+	aForward = `INSERT INTO forwards (database_id, server_id, created_at, until, generation, sent, address, welcome_generation,
+		next_at, failures, trouble)
+		SELECT id, server_id, 'epoch', '2100-01-01', 0, '', '', 0, 'epoch', 1, 'it does not answer' FROM databases WHERE name = 'y'`
+)
+
 // twoMails wait, and one was sent; one of those that wait is held.
 const twoMails = `
 	INSERT INTO mails (id, kind, note, invitation_id, account_id, database_id, recipient, inviter, database_display, role,
@@ -72,6 +84,15 @@ func TestWhatIsStoredIsCounted(t *testing.T) {
 		}
 		counted(t, r, name, 0, append([]string{"backup"}, labels...)...)
 	}
+
+	counted(t, r, "pgherd_moves_longest_shut_seconds", 0, "false", "one")
+	clustertest.Exec(t, url, aMove, aForward)
+	if got := gauge(t, r, "pgherd_moves_longest_shut_seconds", "false", "one"); got < 1e9 {
+		t.Errorf("customers are kept out for %v s", got)
+	}
+	counted(t, r, "pgherd_moves_longest_shut_seconds", 0, "true", "one")
+	counted(t, r, "pgherd_forwards", 1, "one")
+	counted(t, r, "pgherd_forwards_untold", 1, "one")
 
 	counted(t, r, "pgherd_databases_full", 0)
 	clustertest.Exec(t, url, `UPDATE databases SET size_bytes = 1::bigint << 40,

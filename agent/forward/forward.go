@@ -174,6 +174,18 @@ func (x *Forwards) Failure(database string) string {
 	return ""
 }
 
+// Count says for how many databases the server sends on, and of how many of these it cannot.
+func (x *Forwards) Count() (all, failing int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, l := range x.lines {
+		if l.failure() != "" {
+			failing++
+		}
+	}
+	return len(x.lines), failing
+}
+
 // Close ends all that is carried: the agent ends. The sockets stay for the next one.
 func (x *Forwards) Close() {
 	x.mu.Lock()

@@ -4,13 +4,19 @@
 package move
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/stage"
 )
+
+// Kind is the kind of the operations that move databases.
+const Kind operation.Kind = "move"
 
 // Input is the input of a move, and what is decided on its way. The token by which the agents know each other is sealed beside
 // it.
@@ -86,6 +92,14 @@ func (in Input) Overdue(now time.Time) *fault.Error {
 			"the other server did not catch up within %s: there is too much writing; it stays where it was", MostFollowing)
 	}
 	return nil
+}
+
+// ShutSince is since when a move that stands at a stage keeps customers out; nil: it does not.
+func (in Input) ShutSince(at stage.Stage) *time.Time {
+	if slices.Contains([]stage.Stage{Departing, Settling, Leaving, stage.Succeeded}, at) {
+		return nil // they get in at the other server
+	}
+	return in.ShutAt
 }
 
 // Admits decides whether a database may be moved. DATABASE_STATE_CONFLICT: it is neither active nor stopped.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/stage"
 )
 
 var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
@@ -45,5 +46,20 @@ func TestHowLongItMayTake(t *testing.T) {
 		if got := in.Overdue(noon.Add(after)) != nil; got != want {
 			t.Errorf("after %s: %t", after, got)
 		}
+	}
+}
+
+// From the serving on customers get in, whatever else is yet to be done.
+func TestSinceWhenCustomersAreKeptOut(t *testing.T) {
+	in := Input{ShutAt: &noon}
+	for s, want := range map[stage.Stage]bool{
+		Dumping: true, Parting: true, Serving: true, stage.Failing: true, Departing: false, Settling: false, Leaving: false,
+	} {
+		if got := in.ShutSince(s) != nil; got != want {
+			t.Errorf("at %s: %t", s, got)
+		}
+	}
+	if (Input{}).ShutSince(Following) != nil {
+		t.Error("a database that serves is shut")
 	}
 }

@@ -48,7 +48,7 @@ type Server struct {
 	moves         map[id.OperationID]*move
 	uploads       map[uploadKey]*upload
 	forwards      map[id.DatabaseID]*forwarded
-	publicCA      string // of its pooler
+	publicCA      string                  // of its pooler
 	ended         map[id.OperationID]bool // they have isolated, rejoined or purged a database
 }
 

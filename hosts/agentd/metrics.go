@@ -29,6 +29,7 @@ type Measured interface {
 	Checks() []health.State
 	Figures() agent.Figures
 	Commons() (found commons.Figures, fresh bool)
+	Forwarding() (all, failing int)
 }
 
 type figures struct {
@@ -45,6 +46,8 @@ type figures struct {
 	language *prometheus.Desc
 	unknown  *prometheus.Desc
 	sessions *prometheus.Desc
+	forwards *prometheus.Desc
+	nowhere  *prometheus.Desc
 	watched  watched
 	shared   shared
 }
@@ -88,6 +91,11 @@ func Measure(r metrics.Registry, current func() Measured) error {
 		sessions: prometheus.NewDesc("pgherd_agent_sessions_ended_total",
 			"Customers' sessions, and tasks of autovacuum, that were ended because they took too much of what all databases of the "+
 				"server share, or stood in others' way.", []string{"reason"}, nil),
+		forwards: prometheus.NewDesc("pgherd_agent_forwards",
+			"Databases that the server has left, and for which it sends on who still comes.", nil, nil),
+		nowhere: prometheus.NewDesc("pgherd_agent_forwards_failing",
+			"Of these, those of which nobody can be sent on: the database's server is away, or does not prove that it is the one.",
+			nil, nil),
 	})
 }
 
@@ -105,6 +113,8 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.jobs
 	out <- f.unknown
 	out <- f.sessions
+	out <- f.forwards
+	out <- f.nowhere
 	f.watched.describe(out)
 	f.shared.describe(out)
 }
@@ -135,6 +145,9 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
 	out <- prometheus.MustNewConstMetric(f.unknown, prometheus.GaugeValue, float64(a.Unmeasured()))
+	forwards, failing := a.Forwarding()
+	out <- prometheus.MustNewConstMetric(f.forwards, prometheus.GaugeValue, float64(forwards))
+	out <- prometheus.MustNewConstMetric(f.nowhere, prometheus.GaugeValue, float64(failing))
 	found := a.Figures()
 	taken, fresh := a.Commons()
 	f.ends(out, a.EndlessEnded(), found.Guard.Ended, taken.Ended)

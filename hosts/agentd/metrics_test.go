@@ -53,6 +53,8 @@ func (crowded) Checks() []health.State {
 	}
 }
 
+func (crowded) Forwarding() (all, failing int) { return 3, 1 }
+
 func (crowded) Commons() (commons.Figures, bool) {
 	return commons.Figures{
 		Kept: map[string]int64{"customer": 7000, "database": 150_000_000}, Taken: 99, Bound: 50_000_000, Multixacts: 12, Queue: 0.25,
@@ -99,7 +101,7 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_pgbouncer_clients_ended_total reason=memory 3", "pgherd_agent_pgbouncer_memory_limit_bytes 1.073741824e+09",
 		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
 		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
-		"pgherd_agent_databases_unmeasured 3",
+		"pgherd_agent_databases_unmeasured 3", "pgherd_agent_forwards 3", "pgherd_agent_forwards_failing 1",
 		"pgherd_agent_sessions_ended_total reason=autovacuum 12", "pgherd_agent_sessions_ended_total reason=snapshots 5",
 		"pgherd_agent_transaction_ids_kept by=customer 7000", "pgherd_agent_transaction_ids_kept by=database 1.5e+08",
 		"pgherd_agent_transaction_ids_kept by=slot 0", "pgherd_agent_transaction_ids_bound 5e+07",

@@ -21,7 +21,7 @@ import (
 )
 
 // Kind is the kind of the operations that move databases.
-const Kind operation.Kind = "move"
+const Kind = move.Kind
 
 func (m *Moves) register() {
 	work.RegisterStaged(m.base.Work, work.Staged[move.Input]{
