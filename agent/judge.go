@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -55,7 +56,8 @@ func (a *Agent) Programs() []command.Program { return a.programs.Report() }
 // Languages lists the trusted procedural languages besides PL/pgSQL that the agent saw when it last looked.
 func (a *Agent) Languages() []floors.LanguageVerdict { return a.languages.Report() }
 
-// checkFloors waits until PostgreSQL answers, and returns a *floors.Refusal before a predecessor loses charge.
+// checkFloors waits until PostgreSQL answers, and returns a *floors.Refusal, or what is wrong with the server's program, before a
+// predecessor loses charge.
 func (a *Agent) checkFloors(ctx context.Context) error {
 	for _, version := range a.config.Versions.Accept {
 		a.log.Warn("a version with known holes would be accepted (--accept-versions)", zap.String("version", version))
@@ -63,10 +65,47 @@ func (a *Agent) checkFloors(ctx context.Context) error {
 	if err := a.judged(ctx, "looking at versions", a.programs.Look); err != nil || ctx.Err() != nil {
 		return err
 	}
+	if err := a.checkServerProgram(ctx); err != nil {
+		return err
+	}
 	for _, name := range a.config.Languages.Accept {
 		a.log.Warn("a trusted procedural language would be accepted (--accept-languages)", zap.String("language", name))
 	}
 	return a.judged(ctx, "looking for procedural languages", a.languages.Look)
+}
+
+// CheckServerProgram refuses a program for what is had back of the archive that is no PostgreSQL as servers have it.
+func (c *Config) CheckServerProgram(ctx context.Context) error {
+	if c.Archive == nil {
+		return nil
+	}
+	found, err := c.serverProgram(ctx)
+	if err == nil {
+		err = found.Runs(0)
+	}
+	return err
+}
+
+func (c *Config) serverProgram(ctx context.Context) (floors.Version, error) {
+	return floors.Find(ctx, c.Archive.Postgres, c.dumpAs())
+}
+
+// checkServerProgram refuses one of another major version than the server, which has answered. One that does not say its version
+// now ends no agent.
+func (a *Agent) checkServerProgram(ctx context.Context) error {
+	server, known := a.programs.Known(floors.PostgreSQL)
+	if a.config.Archive == nil || !known {
+		return nil
+	}
+	found, err := a.config.serverProgram(ctx)
+	if err != nil {
+		a.log.Warn("the server's program does not say its version (--postgres-program)", zap.Error(err))
+		return nil
+	}
+	if err := found.Runs(server.Number[0]); err != nil {
+		return fmt.Errorf("--postgres-program: %w", err)
+	}
+	return nil
 }
 
 // judged waits until a look at what the agent works beside ends in a judgement, and returns that if it is a refusal.

@@ -17,7 +17,6 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Rebuild says how a server that is lost comes back from its archive, where PostgreSQL does not run yet.
@@ -49,6 +48,9 @@ func (c *Rebuild) Run(ctx context.Context) (done archive.Rebuilt, err error) {
 	if err != nil {
 		return done, err
 	}
+	if err := c.fits(ctx, engine, site.Place(c.Passphrase, c.repository())); err != nil {
+		return done, err
+	}
 	r := &archive.Rebuild{
 		Site: site, At: c.At, Postgres: c.Archive.Postgres, User: setup.AgentLogin, Maintenance: setup.MaintenanceDatabase,
 		Tell: c.Tell, Now: time.Now, Crash: func(point string) { crash.Point(backupPoint(point)) },
@@ -56,20 +58,33 @@ func (c *Rebuild) Run(ctx context.Context) (done archive.Rebuilt, err error) {
 	return r.Run(ctx, engine)
 }
 
-// checkPrograms refuses programs that are missing, or that are no PostgreSQL as servers have it. One of another major version
-// than the server's does not start with what comes back, and says so.
+// checkPrograms refuses programs that are missing, or that are no PostgreSQL as servers have it.
 func (c *Rebuild) checkPrograms(ctx context.Context, p archive.Place) error {
 	if _, err := floors.Find(ctx, c.Archive.PgBackRest, p.As); err != nil {
 		return fmt.Errorf("--pgbackrest: %w", err)
 	}
+	return c.checkServer(ctx, p, 0)
+}
+
+// checkServer refuses a program of the server that does not run what is of a major version.
+func (c *Rebuild) checkServer(ctx context.Context, p archive.Place, major int) error {
 	v, err := floors.Find(ctx, c.Archive.Postgres, p.As)
-	if err == nil && (v.Program != floors.PostgreSQL || !pgversion.Supported(v.Number[0])) {
-		err = fmt.Errorf("it is %s, and servers have PostgreSQL %d to %d", v.Text, pgversion.Oldest, pgversion.Newest)
+	if err == nil {
+		err = v.Runs(major)
 	}
 	if err != nil {
 		return fmt.Errorf("--postgres-program: %w", err)
 	}
 	return nil
+}
+
+// fits refuses a program that would not start with what comes back, before that is fetched.
+func (c *Rebuild) fits(ctx context.Context, e *pgbackrest.Engine, p archive.Place) error {
+	major, err := e.Major(ctx)
+	if err != nil {
+		return err
+	}
+	return c.checkServer(ctx, p, major)
 }
 
 // repository is the folder of the archive, where it is in one.
@@ -82,7 +97,7 @@ func (c *Rebuild) repository() string {
 
 // find opens the archive. Below the prefix of an object store there may be those of several servers: the passphrase tells which
 // is meant.
-func (c *Rebuild) find(ctx context.Context, site *archive.Site) (archive.Engine, error) {
+func (c *Rebuild) find(ctx context.Context, site *archive.Site) (*pgbackrest.Engine, error) {
 	repository := c.repository()
 	p := site.Place(c.Passphrase, repository)
 	if err := c.checkPrograms(ctx, p); err != nil {

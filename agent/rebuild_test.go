@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,9 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/archive"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // lost is a server whose disk is gone, but for its archive, and what is called again until it is back.
@@ -169,8 +172,18 @@ func TestALostServerComesBack(t *testing.T) {
 // refuses demands of each mistake that it is told, and that nothing is left of the attempt.
 func (l *lost) refuses(t *testing.T) {
 	t.Helper()
-	newer := filepath.Join(filepath.Dir(l.dataDir), "postgres")
-	check.NoError(t, os.WriteFile(newer, []byte("#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'\n"), 0o755))
+	saying := func(text string) (program string) {
+		program = filepath.Join(filepath.Dir(l.dataDir), strings.ReplaceAll(text, " ", "_"))
+		check.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho '"+text+"'\n"), 0o755))
+		return program
+	}
+	other := pgversion.Oldest
+	if tools := check.Must(toolchain.Find())(t); tools.Major == other {
+		other = pgversion.Newest
+	}
+	newest := saying("postgres (PostgreSQL) 19.2")
+	another := saying(fmt.Sprintf("postgres (PostgreSQL) %d.2", other))
+	dump := saying("pg_dump (PostgreSQL) 17.12")
 	full := filepath.Join(filepath.Dir(l.dataDir), "full")
 	check.NoError(t, os.MkdirAll(filepath.Join(full, "base"), 0o700))
 	check.NoError(t, cluster.Own(full))
@@ -178,16 +191,22 @@ func (l *lost) refuses(t *testing.T) {
 	check.NoError(t, errors.Join(os.Mkdir(foreign, 0o700), os.MkdirAll(filepath.Join(foreign+".recovering", "data"), 0o700)))
 	check.NoError(t, cluster.Own(foreign))
 	for says, change := range map[string]func(*agent.Rebuild){
-		"--data-dir: \"data\" is no absolute path":  func(r *agent.Rebuild) { r.DataDir = "data" },
-		full + " is not empty":                      func(r *agent.Rebuild) { r.DataDir = full },
-		"is root's":                                 func(r *agent.Rebuild) { r.DataDir = filepath.Dir(l.dataDir) + "/new" },
-		"no such file":                              func(r *agent.Rebuild) { r.DataDir = "/none/none" },
-		"was not made by this command":              func(r *agent.Rebuild) { r.DataDir = foreign },
-		"does not open with that passphrase":        func(r *agent.Rebuild) { r.Passphrase = strings.Repeat("x", 52) },
-		"there is no archive":                       func(r *agent.Rebuild) { r.BackupDir = t.TempDir() },
-		"--postgres-program: it is PostgreSQL 17.2": func(r *agent.Rebuild) { r.Archive.Postgres = newer },
-		"--pgbackrest: ":                            func(r *agent.Rebuild) { r.Archive.PgBackRest = newer + "x" },
-		"does not have that moment: it has from":    func(r *agent.Rebuild) { r.At = time.Now().AddDate(-1, 0, 0) },
+		"--data-dir: \"data\" is no absolute path": func(r *agent.Rebuild) { r.DataDir = "data" },
+		full + " is not empty":                     func(r *agent.Rebuild) { r.DataDir = full },
+		"is root's":                                func(r *agent.Rebuild) { r.DataDir = filepath.Dir(l.dataDir) + "/new" },
+		"no such file":                             func(r *agent.Rebuild) { r.DataDir = "/none/none" },
+		"was not made by this command":             func(r *agent.Rebuild) { r.DataDir = foreign },
+		"does not open with that passphrase":       func(r *agent.Rebuild) { r.Passphrase = strings.Repeat("x", 52) },
+		"there is no archive":                      func(r *agent.Rebuild) { r.BackupDir = t.TempDir() },
+		"--postgres-program: it is PostgreSQL 19.2, and servers have PostgreSQL 16 to 18": func(r *agent.Rebuild) {
+			r.Archive.Postgres = newest
+		},
+		fmt.Sprintf("it is PostgreSQL %d.2, and the server's data are of PostgreSQL", other): func(r *agent.Rebuild) {
+			r.Archive.Postgres = another
+		},
+		"--postgres-program: it is pg_dump (PostgreSQL) 17.12: give": func(r *agent.Rebuild) { r.Archive.Postgres = dump },
+		"--pgbackrest: ":                         func(r *agent.Rebuild) { r.Archive.PgBackRest = newest + "x" },
+		"does not have that moment: it has from": func(r *agent.Rebuild) { r.At = time.Now().AddDate(-1, 0, 0) },
 	} {
 		r := l.rebuild
 		change(&r)

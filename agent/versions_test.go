@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,10 +15,12 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/health"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -94,6 +97,27 @@ func TestAgentAcceptsVersionsByName(t *testing.T) {
 				t.Errorf("%s is not named: %+v", text, log.All())
 			}
 		}
+	}
+}
+
+// TestAgentRefusesTheProgramOfAnotherServer has the program that replays the archive be of another major version than PostgreSQL.
+func TestAgentRefusesTheProgramOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	s := agenttest.Own(t)
+	tools := check.Must(toolchain.Find())(t)
+	other := pgversion.Oldest
+	if tools.Major == other {
+		other = pgversion.Newest
+	}
+	program := filepath.Join(t.TempDir(), "postgres")
+	check.NoError(t, os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\necho 'postgres (PostgreSQL) %d.2'\n", other), 0o755))
+	s.Config.Archive = &agent.Archive{
+		PgBackRest: tools.PgBackRest, Postgres: program, Socket: filepath.Join(t.TempDir(), "push"),
+	}
+	a, _, ended := s.Run(t.Context(), t)
+	want := fmt.Sprintf("--postgres-program: it is PostgreSQL %d.2, and the server's data are of PostgreSQL %d", other, tools.Major)
+	if err := ends(t, ended); err == nil || !strings.Contains(err.Error(), want) || a.InCharge() {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/child"
+	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Program is a program that the agent works with, by the first word of the version that it reports.
@@ -93,6 +94,19 @@ func (v Version) Dumps(server Version) error {
 	}
 	return fmt.Errorf("%s dumps no server of %s: install a pg_dump of %d or later, and name it with --pg-dump",
 		v.Text, server.Text, server.Number[0])
+}
+
+// Runs refuses a version of the server's program that does not run the data of a major version; 0: that of no server.
+func (v Version) Runs(major int) error {
+	switch {
+	case v.Program != PostgreSQL:
+		return fmt.Errorf("it is %s: give the program postgres, of the server's version", v.Text)
+	case !pgversion.Supported(v.Number[0]):
+		return fmt.Errorf("it is %s, and servers have PostgreSQL %d to %d", v.Text, pgversion.Oldest, pgversion.Newest)
+	case major != 0 && v.Number[0] != major:
+		return fmt.Errorf("it is %s, and the server's data are of PostgreSQL %d: give the program postgres of %[2]d", v.Text, major)
+	}
+	return nil
 }
 
 // OfServer is the beginning of a query that asks a PostgreSQL server for what Server takes.

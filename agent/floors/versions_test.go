@@ -257,3 +257,21 @@ func TestAPgDumpTakesItsOwnVersionAndOlderOnes(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichDataAProgramRuns(t *testing.T) {
+	for text, says := range map[string]string{
+		"PostgreSQL 17.12 (Debian 17.12-1)": "",
+		"PostgreSQL 16.15":                  "data are of PostgreSQL 17: give the program postgres of 17",
+		"PostgreSQL 15.4":                   "it is PostgreSQL 15.4, and servers have PostgreSQL 16 to 18",
+		"PostgreSQL 19.0":                   "servers have PostgreSQL 16 to 18",
+		"pg_dump (PostgreSQL) 17.12":        "it is pg_dump (PostgreSQL) 17.12: give the program postgres",
+	} {
+		err := check.Must(Parse(text))(t).Runs(17)
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := check.Must(Parse("PostgreSQL 16.15"))(t).Runs(0); err != nil {
+		t.Error(err)
+	}
+}

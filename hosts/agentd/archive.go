@@ -33,7 +33,7 @@ func (a *Archive) flags(f *pflag.FlagSet) {
 func (a *Archive) programs(f *pflag.FlagSet) {
 	f.StringVar(&a.PgBackRest, "pgbackrest", "/usr/bin/pgbackrest", "path of pgbackrest")
 	f.StringVar(&a.Postgres, "postgres-program", "/usr/lib/postgresql/16/bin/postgres",
-		"path of the server's program, which replays what is had back")
+		"path of the server's program, of its version, which replays what is had back")
 }
 
 // wanted is the archive of the settings; nil where none is kept.

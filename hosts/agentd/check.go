@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,6 +42,7 @@ func (s *Settings) check() error {
 		func() error { return checkMakeable("pooler-dir", a.Pooler.Dir) },
 		func() error { return checkMakeable("backup-dir", a.BackupDir) },
 		s.Archive.check,
+		s.checkServerProgram,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -72,6 +74,15 @@ func checkRange(flag string, value, least, most int) error {
 func checkProgram(flag, name string) error {
 	if _, err := exec.LookPath(name); err != nil {
 		return fmt.Errorf("%s: %w; install it, or give its path", settings.Flag(flag), err)
+	}
+	return nil
+}
+
+// checkServerProgram refuses a program that could have nothing back. Whether it is of the server's version is seen once
+// PostgreSQL answers.
+func (s *Settings) checkServerProgram() error {
+	if err := s.Agent.CheckServerProgram(context.Background()); err != nil {
+		return fmt.Errorf("%s: %w", settings.Flag("postgres-program"), err)
 	}
 	return nil
 }

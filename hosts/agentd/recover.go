@@ -28,7 +28,7 @@ func recoverCommand() *cobra.Command {
 		Use:   "recover",
 		Short: "bring a server that is lost back from its archive, as the very same, where PostgreSQL does not run yet",
 		Long: "Bring a server that is lost, with its disk, back from its archive: all databases, with their logins and\n" +
-			"passwords, as they were at the last commit that the archive has. PostgreSQL 16 and pgBackRest are installed, and\n" +
+			"passwords, as they were at the last commit that the archive has. PostgreSQL and pgBackRest are installed, and\n" +
 			"no server runs in --data-dir, which is empty or not there. Run it as root, or as PostgreSQL's system user. What is\n" +
 			"killed goes on when it is run again; --data-dir has the server once all of it is there, and nothing before.",
 		Args: cobra.NoArgs,

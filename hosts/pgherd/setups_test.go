@@ -1,6 +1,9 @@
 package main_test
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+)
 
 // set is one changed setting.
 func set(name, value string) map[string]string { return map[string]string{"PGHERD_" + name: value} }
@@ -91,9 +94,19 @@ func (s *setup) ofAgent() []wrong {
 		}
 	}
 	const there = "/bin/sh"
+	program := func(version string) string {
+		_ = os.Chmod(filepath.Dir(s.dir), 0o755) // for whom the agent asks it as
+		return s.written("postgres "+version, "#!/bin/sh\necho 'postgres (PostgreSQL) "+version+"'\n", 0o755)
+	}
 	return []wrong{
 		{"no pgBackRest", "agent", archive("/push", "/nowhere", there), []string{"--pgbackrest", "/nowhere"}},
 		{"no program of the server", "agent", archive("/push", there, "/nowhere"), []string{"--postgres-program", "/nowhere"}},
+		{"no program of a server", "agent", archive(s.file("push"), there, there), []string{"--postgres-program", "/bin/sh --version"}},
+		{"a folder for a program", "agent", archive(s.file("push"), there, "/bin"), []string{"--postgres-program", "is a directory"}},
+		{"the program of an old server", "agent", archive(s.file("push"), there, program("15.4")),
+			[]string{"--postgres-program", "it is PostgreSQL 15.4, and servers have PostgreSQL 16 to 18"}},
+		{"the program of a new server", "agent", archive(s.file("push"), there, program("19.1")),
+			[]string{"--postgres-program", "it is PostgreSQL 19.1"}},
 		{"no folder of the archive", "agent", archive("/nowhere/push", there, there), []string{"--archive-socket", "/nowhere"}},
 		{"no secret", "agent", set("AGENT_SECRET", ""), []string{"--agent-secret-file", "required"}},
 		{"a short secret", "agent", set("AGENT_SECRET", "0123456789"), []string{"PGHERD_AGENT_SECRET", "openssl rand -hex 32"}},

@@ -21,27 +21,34 @@ var (
 	numberPattern  = regexp.MustCompile(`(?m)^db-id=(\d+)$`)
 )
 
-// walFolder is that of a server's WAL in its archive, according to its infoFile: it is named after the server's major version.
-func walFolder(info []byte) (string, error) {
+// origin is which server an archive is of, according to its infoFile: its major version, and the folder of its WAL.
+func origin(info []byte) (major int, folder string, err error) {
 	version, number := versionPattern.FindSubmatch(info), numberPattern.FindSubmatch(info)
 	if version == nil || number == nil {
-		return "", fmt.Errorf("%s does not say of which version the server is", infoFile)
+		return 0, "", fmt.Errorf("%s does not say of which version the server is", infoFile)
 	}
-	return fmt.Sprintf("archive/%s/%s-%s", stanza, version[1], number[1]), nil
+	major, err = strconv.Atoi(string(version[1]))
+	return major, fmt.Sprintf("archive/%s/%d-%s", stanza, major, number[1]), err
 }
 
-// walFolder asks the archive for it.
-func (e *Engine) walFolder(ctx context.Context) (string, error) {
+// origin asks the archive for it.
+func (e *Engine) origin(ctx context.Context) (major int, folder string, err error) {
 	info, err := e.run(ctx, "repo-get", infoFile)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
-	return walFolder(info)
+	return origin(info)
+}
+
+// Major is the major version of the server that the archive is of.
+func (e *Engine) Major(ctx context.Context) (int, error) {
+	major, _, err := e.origin(ctx)
+	return major, err
 }
 
 // Timelines implements archive.Engine.
 func (e *Engine) Timelines(ctx context.Context) (list []archive.Timeline, err error) {
-	folder, err := e.walFolder(ctx)
+	_, folder, err := e.origin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +64,7 @@ func (e *Engine) Timelines(ctx context.Context) (list []archive.Timeline, err er
 
 // History implements archive.Engine.
 func (e *Engine) History(ctx context.Context, t archive.Timeline) ([]byte, error) {
-	folder, err := e.walFolder(ctx)
+	_, folder, err := e.origin(ctx)
 	if err != nil {
 		return nil, err
 	}
