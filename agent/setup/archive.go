@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
@@ -68,12 +66,9 @@ func keepArchive(ctx context.Context, db *sql.DB, a *Archive) (restart bool, err
 	for name, value := range map[string]string{
 		"archive_mode": "on", "archive_command": a.Command, "archive_timeout": strconv.Itoa(int(timeout.Seconds())),
 	} {
-		if _, err := db.ExecContext(ctx, "ALTER SYSTEM SET "+name+" = "+pq.QuoteLiteral(value)); err != nil {
-			return false, fmt.Errorf("--archive-socket: %s: %w", name, err)
+		if err := alterSystem(ctx, db, name, value); err != nil {
+			return false, fmt.Errorf("--archive-socket: %w", err)
 		}
-	}
-	if _, err := db.ExecContext(ctx, "SELECT pg_catalog.pg_reload_conf()"); err != nil {
-		return false, err
 	}
 	return pg.One[bool](ctx, db, "SELECT pg_catalog.current_setting('archive_mode') = 'off'")
 }

@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/pg"
@@ -20,14 +19,7 @@ func limitSlots(ctx context.Context, db *sql.DB) error {
 	if err != nil || set {
 		return err
 	}
-	for _, s := range []string{
-		"ALTER SYSTEM SET max_slot_wal_keep_size = '" + DefaultSlotLimit + "'", "SELECT pg_catalog.pg_reload_conf()",
-	} {
-		if _, err := db.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("max_slot_wal_keep_size: %w", err)
-		}
-	}
-	return nil
+	return alterSystem(ctx, db, "max_slot_wal_keep_size", DefaultSlotLimit)
 }
 
 // inspectMoves warns of what keeps databases from moving to or from the server while they serve; empty: nothing.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lib/pq"
-
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
@@ -42,12 +40,5 @@ func limitTempFiles(ctx context.Context, db *sql.DB, limit string) error {
 		}
 		limit = DefaultTempFileLimit
 	}
-	for _, s := range []string{
-		"ALTER SYSTEM SET temp_file_limit = " + pq.QuoteLiteral(limit), "SELECT pg_catalog.pg_reload_conf()",
-	} {
-		if _, err := db.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("temp-file-limit: %w", err)
-		}
-	}
-	return nil
+	return alterSystem(ctx, db, "temp_file_limit", limit)
 }

@@ -3,16 +3,20 @@ package setup_test
 import (
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 func limited(t *testing.T, pg *cluster.Postgres, file, limit string) error {
@@ -124,4 +128,33 @@ func state(t *testing.T, url, statement string) string {
 		t.Fatal(err)
 	}
 	return ""
+}
+
+// From PostgreSQL 17 on, an administrator can forbid what agent init does. It says so, and goes on once that is allowed; where
+// nothing of it is left to do, it needs no permission.
+func TestAServerThatForbidsAlterSystem(t *testing.T) {
+	if check.Must(toolchain.Find())(t).Major < 17 {
+		t.Skip("PostgreSQL 16 cannot forbid it")
+	}
+	pg := clustertest.New(t, map[string]string{"allow_alter_system": "off"})
+	file := filepath.Join(t.TempDir(), "credentials")
+	err := limited(t, pg, file, "64MB")
+	if err == nil || !strings.Contains(err.Error(), "allow_alter_system is off; turn it on") {
+		t.Fatal(err)
+	}
+	conf := text(t, pg.URL("postgres"), "SHOW config_file")
+	written := check.Must(os.ReadFile(conf))(t)
+	allow := func(value string) {
+		check.NoError(t, os.WriteFile(conf, append(slices.Clone(written), "\nallow_alter_system = "+value+"\n"...), 0o600))
+		clustertest.Exec(t, pg.URL("postgres"), "SELECT pg_reload_conf()")
+		check.Eventually(t, "it is not reloaded", func() bool {
+			return text(t, pg.URL("postgres"), "SHOW allow_alter_system") == value
+		})
+	}
+	allow("on")
+	check.NoError(t, limited(t, pg, file, "64MB"))
+	becomes(t, pg, "64MB")
+	allow("off")
+	check.NoError(t, limited(t, pg, file, ""))
+	becomes(t, pg, "64MB")
 }
