@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,9 +67,10 @@ func (s *Stack) NoTrace(t testing.TB, w Wanted) {
 }
 
 // Supported is the version of an extension on the PostgreSQL that the tests run on.
-func Supported(name extension.Name) string { return name.Version(major()) }
+func Supported(name extension.Name) string { return name.Version(Major()) }
 
-var major = sync.OnceValue(func() int {
+// Major is the major version of the PostgreSQL that the tests run on.
+var Major = sync.OnceValue(func() int {
 	tools, err := toolchain.Find()
 	if err != nil {
 		panic(err) // no stack would have started
@@ -140,6 +142,35 @@ var Forbidden = []string{
 	`DO $$ BEGIN IF has_database_privilege('postgres', 'CONNECT') OR has_database_privilege('template1', 'CONNECT')
 		OR has_database_privilege('pgherd_maintenance', 'CONNECT, TEMPORARY') OR has_database_privilege('%[4]s', 'CONNECT, TEMPORARY')
 		THEN RETURN; END IF; RAISE 'no privilege'; END $$`,
+}
+
+// forbiddenSince is what is forbidden besides, by the first major version of PostgreSQL that knows it: earlier ones do not
+// understand it.
+var forbiddenSince = map[int][]string{
+	17: {
+		`CREATE EVENT TRIGGER e ON login EXECUTE FUNCTION nothing()`, `SET event_triggers = off`,
+		`GRANT pg_maintain TO "%[3]s"`, `SET ROLE pg_maintain`,
+		`ALTER SYSTEM RESET allow_alter_system`, `SELECT pg_sync_replication_slots()`,
+		`ALTER ROLE pgherd_agent SET transaction_timeout = '1ms'`, `ALTER DATABASE "%[1]s" SET transaction_timeout = '1ms'`,
+		`ALTER ROLE ALL SET transaction_timeout = '1ms'`, `ALTER ROLE "%[4]s" SET transaction_timeout = '1ms'`,
+	},
+	18: {
+		`GRANT pg_signal_autovacuum_worker TO "%[3]s"`, `SET ROLE pg_signal_autovacuum_worker`,
+		`SELECT pg_clear_relation_stats('pg_catalog', 'pg_class')`, `SET log_lock_failures = on`,
+		`SET extension_control_path = '/tmp'`, `ALTER ROLE "%[3]s" SET extension_control_path = '/tmp'`,
+		`ALTER DATABASE "%[1]s" SET file_copy_method = 'clone'`,
+	},
+}
+
+// ForbiddenHere is Forbidden with what the PostgreSQL that the tests run on knows besides.
+func ForbiddenHere() (all []string) {
+	all = slices.Clone(Forbidden)
+	for since, list := range forbiddenSince {
+		if Major() >= since {
+			all = append(all, list...)
+		}
+	}
+	return all
 }
 
 // Denied demands that PostgreSQL itself forbids a statement, and not merely fails to understand it: 42501 is no privilege, 0A000

@@ -79,7 +79,7 @@ func testProfilesInSQL(t *testing.T, m database.RoleModel) {
 				a.statement = agenttest.Filled(a.statement, f.Name, "", l.Username, "", f.blob)
 				tried(t, what, db, a, l.Profile)
 			}
-			for _, statement := range agenttest.Forbidden {
+			for _, statement := range agenttest.ForbiddenHere() {
 				agenttest.Denied(t, what, db, agenttest.Filled(statement, f.Name, f.Names().Holder, l.Username, "postgres"))
 			}
 			for _, other := range others {

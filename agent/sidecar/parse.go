@@ -3,6 +3,7 @@ package sidecar
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // everybody is PUBLIC, where a role can stand. No role has an empty name.
@@ -140,15 +141,17 @@ func (c *cursor) defaults() (d defaults, err error) {
 	if d.privileges, err = c.privileges(); err != nil {
 		return d, err
 	}
-	if d.kind = c.peek(); !slices.Contains(defaultKinds, d.kind) {
+	kind := slices.IndexFunc(defaultKinds, func(words []string) bool { return c.take(words...) })
+	if kind < 0 {
 		return d, errNotUnderstood
 	}
-	c.at++
+	d.kind = strings.Join(defaultKinds[kind], " ")
 	d.grantee, d.option, err = c.grantee(d.revoke)
 	return d, err
 }
 
-var defaultKinds = []string{"TABLES", "SEQUENCES", "FUNCTIONS", "TYPES", "SCHEMAS"}
+// defaultKinds are the kinds of objects that default privileges are of. Those of large objects come with PostgreSQL 18.
+var defaultKinds = [][]string{{"TABLES"}, {"SEQUENCES"}, {"FUNCTIONS"}, {"TYPES"}, {"SCHEMAS"}, {"LARGE", "OBJECTS"}}
 
 func (c *cursor) policyName() (name, table string, err error) {
 	name = c.peek()

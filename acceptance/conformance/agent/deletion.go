@@ -247,7 +247,7 @@ func isolatedTakesNothing(t *testing.T, s Stand) {
 		command.Configure{DatabaseID: db, Generation: 20}, command.Backup{DatabaseID: db, Filename: "20261121_065348.sql.gz"},
 		command.Load{DatabaseID: db, Source: command.Source{DatabaseID: db, Filename: backupName}},
 		command.Switch{DatabaseID: db, Open: true}, d.role, d.shutting(role.Revocation),
-		installing(db, extension.Citext),
+		s.installing(t, db, extension.Citext),
 		command.RemoveRole{DatabaseID: db, Username: d.login.Username, Generation: d.generation()},
 	} {
 		fence := newFence()

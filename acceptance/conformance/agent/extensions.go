@@ -21,9 +21,15 @@ var extensionCases = map[string]func(t *testing.T, s Stand){
 }
 
 // installing is the command that installs an extension in a database, in the version that the server offers.
-func installing(db id.DatabaseID, name extension.Name) command.ChangeExtension {
-	version := map[extension.Name]string{extension.Citext: "1.6", extension.PgTrgm: "1.6", extension.PgCrypto: "1.3"}[name]
-	return command.ChangeExtension{DatabaseID: db, Extension: name, Change: extension.Install, Version: version}
+func (s Stand) installing(t *testing.T, db id.DatabaseID, name extension.Name) command.ChangeExtension {
+	t.Helper()
+	return command.ChangeExtension{DatabaseID: db, Extension: name, Change: extension.Install, Version: s.offered(t, name)}
+}
+
+// offered is the version of an extension that comes with the server's PostgreSQL.
+func (s Stand) offered(t *testing.T, name extension.Name) string {
+	t.Helper()
+	return name.Version(must(ports.Ask(bounded(t), s.Agent, command.AskCapabilities{}))(t).PostgresVersion)
 }
 
 func changedExtension(t *testing.T, s Stand, fence ports.Fence, c command.ChangeExtension) command.ExtensionReport {
@@ -38,7 +44,7 @@ func provedExtension(t *testing.T, s Stand, fence ports.Fence, c command.Qualify
 
 func extensionInstalled(t *testing.T, s Stand) {
 	db, _ := made(t, s)
-	fence, c := newFence(), installing(db.DatabaseID, extension.PgTrgm)
+	fence, c := newFence(), s.installing(t, db.DatabaseID, extension.PgTrgm)
 	first := changedExtension(t, s, fence, c)
 	if want := (command.ExtensionReport{
 		State: command.ExtensionDone, Stage: "done", Changed: true, InstalledVersion: "1.6", Schema: "public",
@@ -61,11 +67,11 @@ func extensionInstalled(t *testing.T, s Stand) {
 		t.Error("the server's version is not known")
 	}
 	if diff := cmp.Diff([]command.ExtensionEntry{
-		{Name: extension.Citext, Available: true, Trusted: true, DefaultVersion: "1.6"},
+		{Name: extension.Citext, Available: true, Trusted: true, DefaultVersion: s.offered(t, extension.Citext)},
 		{
 			Name: extension.PgTrgm, Available: true, Trusted: true, DefaultVersion: "1.6", InstalledVersion: "1.6", Schema: "public",
 		},
-		{Name: extension.PgCrypto, Available: true, Trusted: true, DefaultVersion: "1.3"},
+		{Name: extension.PgCrypto, Available: true, Trusted: true, DefaultVersion: s.offered(t, extension.PgCrypto)},
 	}, list.Entries); diff != "" {
 		t.Errorf("the catalog (-want +got):\n%s", diff)
 	}
@@ -73,9 +79,9 @@ func extensionInstalled(t *testing.T, s Stand) {
 
 func extensionUnchanged(t *testing.T, s Stand) {
 	db, _ := made(t, s)
-	upgrade := installing(db.DatabaseID, extension.Citext)
+	upgrade := s.installing(t, db.DatabaseID, extension.Citext)
 	upgrade.Change = extension.Upgrade
-	other := installing(db.DatabaseID, extension.Citext)
+	other := s.installing(t, db.DatabaseID, extension.Citext)
 	other.Version = "1.5"
 	for _, c := range []command.ChangeExtension{upgrade, other} {
 		fence := newFence()
@@ -89,14 +95,14 @@ func extensionUnchanged(t *testing.T, s Stand) {
 
 func extensionOfNothing(t *testing.T, s Stand) {
 	db := newID[id.DatabaseID]()
-	s.refuses(t, newFence(), installing(db, extension.Citext), command.ReasonNotFound)
+	s.refuses(t, newFence(), s.installing(t, db, extension.Citext), command.ReasonNotFound)
 	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, command.Extensions{DatabaseID: db})), command.ReasonNotFound)
 }
 
 // extensionClosed closes a change that has hardly begun: on a real server that may have been faster.
 func extensionClosed(t *testing.T, s Stand) {
 	db, _ := made(t, s)
-	fence, c := newFence(), installing(db.DatabaseID, extension.PgTrgm)
+	fence, c := newFence(), s.installing(t, db.DatabaseID, extension.PgTrgm)
 	must(ports.Do(bounded(t), s.Agent, fence, c))(t)
 	err, want := ports.Close(bounded(t), s.Agent, fence), ""
 	if command.RefusedFor(err, command.ReasonCompleted) {
