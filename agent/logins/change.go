@@ -134,7 +134,11 @@ func (x *Logins) setCredential(ctx context.Context, l loginRow, c command.Change
 	}
 	statements := append(p.statements(seen), l.rowStatement(set))
 	if c.Want == role.Rotation {
-		statements = append(append(statements, l.gateStatement(true)), l.beginnableStatements()...)
+		back, err := x.beginnable(ctx, l)
+		if err != nil {
+			return err
+		}
+		statements = append(append(statements, l.gateStatement(true)), back...)
 	}
 	if err := x.forced(ctx, l, make(endedSessions), statements...); err != nil {
 		return err

@@ -31,16 +31,6 @@ func (l loginRow) serverLimit() int {
 	return backstop(l.limit)
 }
 
-// beginnableStatements take back what keeps every session of a login from beginning. Whoever knew its old password can have set
-// that, and nobody who is locked out by it could take it back: neither the login itself, nor the owner.
-func (l loginRow) beginnableStatements() []string {
-	alter := "ALTER ROLE " + pg.Ident(l.name)
-	return []string{
-		alter + " RESET local_preload_libraries",
-		alter + " IN DATABASE " + pg.Ident(l.db.Name) + " RESET local_preload_libraries",
-	}
-}
-
 // statements lead from what was observed to what is desired.
 func (p loginPlan) statements(observed role.Login) []string {
 	var all []string
