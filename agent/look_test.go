@@ -104,6 +104,10 @@ func TestMomentsAreCompared(t *testing.T) {
 		CREATE SCHEMA app; CREATE TABLE app.gone (); CREATE TABLE parts (n int) PARTITION BY RANGE (n);
 		CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (0) TO (10); INSERT INTO parts SELECT generate_series(0, 9);
 		CREATE TABLE trapped AS SELECT 1 AS n; CREATE INDEX ON trapped ((n + 1)) WHERE trap(n)`))(t)
+	if agenttest.Major() >= 18 { // which lets who owns a table say how many rows it has
+		check.Must(x.owner.Exec(`SELECT pg_restore_relation_stats(
+			'schemaname', 'public', 'relname', 'things', 'reltuples', 'NaN'::real)`))(t)
+	}
 	x.from = x.now(t)
 	check.Must(x.owner.Exec(`DROP TABLE app.gone; CREATE TABLE new AS SELECT 1 AS n; DELETE FROM parts WHERE n < 4;
 		ALTER TABLE trapped ADD body text; INSERT INTO things (name) VALUES ('more')`))(t)
