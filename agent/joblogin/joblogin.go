@@ -55,11 +55,19 @@ func (m Mark) Make(ctx context.Context, admin *sql.DB, name string, more ...stri
 		m.comment(name),
 		// What one dump runs is a statement more for each table, and would push out those of customers.
 		`ALTER ROLE ` + pq.QuoteIdentifier(name) + ` SET pg_stat_statements.track = 'none'`,
+		unhurried(name),
 	}, more...)
 	if err := pg.InTransaction(ctx, admin, statements...); err != nil {
 		return "", fmt.Errorf("make the login %s: %w", name, err)
 	}
 	return password, nil
+}
+
+// unhurried has no limit of the server's end a login's transactions, which take as long as a dump does. Only PostgreSQL 17 and
+// later know such a limit, so that a session cannot name it as it begins.
+func unhurried(name string) string {
+	return `DO ` + pq.QuoteLiteral(`BEGIN IF current_setting('server_version_num')::int >= 170000 THEN ALTER ROLE `+
+		pq.QuoteIdentifier(name)+` SET transaction_timeout = 0; END IF; END`)
 }
 
 // BypassRowSecurity is a statement for Make.
