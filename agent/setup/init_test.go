@@ -16,11 +16,13 @@ import (
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 func TestMain(m *testing.M) {
@@ -378,5 +380,29 @@ func TestALedgerOfAnotherVersionIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "make clean-dev") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("after %s: %v", change, err)
 		}
+	}
+}
+
+// A trigger on log-ins, which superusers can make from PostgreSQL 17 on, does not keep the agent out, nor does it run anything as
+// the agent.
+func TestTriggersOfASuperuserDoNotReachTheAgent(t *testing.T) {
+	if check.Must(toolchain.Find())(t).Major < 17 {
+		t.Skip("PostgreSQL 16 has no triggers on log-ins")
+	}
+	pg := clustertest.New(t, nil)
+	_, c := prepare(t, pg, filepath.Join(t.TempDir(), "credentials"))
+	clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE shop", "CREATE ROLE shop LOGIN PASSWORD 'x'")
+	for database, statement := range map[string]string{
+		setup.MaintenanceDatabase: "CREATE TABLE ledger.made ()", "shop": "CREATE TEMP TABLE made ()",
+	} {
+		clustertest.Exec(t, pg.URL(database),
+			`CREATE FUNCTION public.shut() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF session_user <> 'postgres' THEN RAISE EXCEPTION 'shut'; END IF; END $$`,
+			`CREATE EVENT TRIGGER shut ON login EXECUTE FUNCTION public.shut()`,
+			`CREATE EVENT TRIGGER still ON ddl_command_start EXECUTE FUNCTION public.shut()`)
+		clustertest.Exec(t, pg.URLFor(setup.AgentLogin, c.AgentPassword, database), statement)
+	}
+	if got := state(t, pg.URLFor("shop", "x", "shop"), "SELECT 1"); got != "P0001" {
+		t.Errorf("others are let in: SQLSTATE %q", got)
 	}
 }
