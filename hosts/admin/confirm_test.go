@@ -83,7 +83,8 @@ func TestWhichCommandsAsk(t *testing.T) {
 		}
 	}
 	want := []string{
-		"database confirm-upgrade", "database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail",
+		"backup forget", "database confirm-upgrade", "database drop-role", "database drop-unknown", "database finish-deletion",
+		"database restore", "database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail",
 		"server archive-key", "server recover", "user reset-factors", "user unlink-sign-on",
 	}
 	if slices.Sort(ask); !slices.Equal(ask, want) {
