@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/server"
@@ -164,5 +166,24 @@ func TestARehearsalThatIsGivenUp(t *testing.T) {
 	found := must(w.Operator.Examine(w.ctx, w.other(), brief))(t)
 	if !slices.ContainsFunc(found, func(d checkups.Diagnosis) bool { return d.Code == doctor.DatabaseElsewhere }) {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// A drain to a newer PostgreSQL says which databases are to be rehearsed first, and does nothing until they are.
+func TestADrainToANewerVersion(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.changesOther(func(s *server.Server) { s.PostgresVersion = 18 })
+	there := func(d *move.Drain) { d.To = w.other().ID }
+	plan, err := w.drains(there)
+	refusedOn(t, "unrehearsed", err, "partly")
+	if len(plan) != 1 || !strings.Contains(plan[0].Why, "pgherd admin database rehearse --database shop --to two") {
+		t.Errorf("planned is %+v", plan)
+	}
+	must(w.rehearses(w.ControlPlane))(t)
+	w.work(w.ControlPlane)
+	plan, err = w.drains(there)
+	if err != nil || plan[0].Why != "" || plan[0].To.ID != w.other().ID {
+		t.Errorf("planned is %+v, %v", plan, err)
 	}
 }

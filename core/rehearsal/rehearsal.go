@@ -77,7 +77,8 @@ func (r Rehearsal) Found() (list []Break, err error) {
 // Valid is for how long a rehearsal counts.
 const Valid = 7 * 24 * time.Hour
 
-// Lacks says why a rehearsal does not permit the move of a database with a schema; empty: it does. r is nil where there is none.
+// Lacks says why a rehearsal does not permit the move of a database with a schema, which is empty where nobody has asked for it;
+// empty: it does. r is nil where there is none.
 func Lacks(r *Rehearsal, schemaSHA256 string, now time.Time) (string, error) {
 	if r == nil {
 		return "it has not been rehearsed", nil
@@ -89,7 +90,7 @@ func Lacks(r *Rehearsal, schemaSHA256 string, now time.Time) (string, error) {
 		return "", err
 	case now.Sub(r.EndedAt) > Valid:
 		return fmt.Sprintf("its rehearsal of %s is older than %d days", at, Valid/(24*time.Hour)), nil
-	case r.SchemaSHA256 != schemaSHA256:
+	case schemaSHA256 != "" && r.SchemaSHA256 != schemaSHA256:
 		return fmt.Sprintf("its schema has changed since its rehearsal of %s", at), nil
 	case len(found) == 1:
 		return fmt.Sprintf("its rehearsal of %s has found what breaks: %s", at, found[0]), nil

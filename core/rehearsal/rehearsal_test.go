@@ -44,6 +44,9 @@ func TestWhatARehearsalLacks(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
 		}
 	}
+	if got, err := rehearsal.Lacks(ended(noon, "b"), "", noon); err != nil || got != "" {
+		t.Errorf("with a schema that nobody has asked for: %q, %v", got, err)
+	}
 	if _, err := rehearsal.Lacks(&rehearsal.Rehearsal{EndedAt: noon, SchemaSHA256: "a"}, "a", noon); err == nil {
 		t.Error("breaks that nobody can read permit a move")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/brake"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
@@ -79,7 +80,8 @@ func (m *Moves) OrderDrain(ctx context.Context, d move.Drain, partly bool) (plan
 			}
 		}
 		if lack > 0 && !partly {
-			return fault.Invalid("partly", "%d of %d databases fit nowhere: give a server more room, or add one", lack, len(plan))
+			return fault.Invalid("partly", "%d of %d databases go nowhere, as the plan says: give a server more room, add one, "+
+				"or rehearse them", lack, len(plan))
 		}
 		if s.Enabled {
 			s.Enabled = false
@@ -118,7 +120,23 @@ func (m *Moves) plan(ctx context.Context, tx ports.Tx, d move.Drain, now time.Ti
 		}
 	}
 	left, err := living(ctx, tx, d.ServerID)
-	return d.Plan(rooms, names, left, now), err
+	if err != nil {
+		return nil, err
+	}
+	plan := d.Plan(rooms, names, left, now)
+	for i, p := range plan {
+		if p.Why != "" || p.To.PostgresVersion == p.Record.PostgresVersion {
+			continue
+		}
+		// Whether the schema is still what was rehearsed, the move asks.
+		switch err := m.rehearsed(ctx, tx, p.Record, p.To, command.Movable{}); {
+		case fault.Has(err, fault.ValidationError):
+			plan[i].To, plan[i].Why = server.Server{}, base.WhyRefused(err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return plan, nil
 }
 
 // living are the databases of a server that are not deleted.

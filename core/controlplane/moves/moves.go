@@ -33,7 +33,8 @@ type Moves struct {
 type Roles func(ctx context.Context, p *base.Base, db id.DatabaseID) ([]provision.Role, error)
 
 // Rehearsed refuses a move to a server of another version of PostgreSQL where no rehearsal of it counts, for the database as its
-// agent has described it: VALIDATION_ERROR on "to".
+// agent has described it: VALIDATION_ERROR on "to". Of one that nobody has asked about, the schema is taken to be what was
+// rehearsed.
 type Rehearsed func(
 	ctx context.Context, tx ports.Tx, r database.Record, to server.Server, m command.Movable,
 ) error
