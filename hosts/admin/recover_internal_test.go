@@ -15,7 +15,8 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// Who waits for what is made anew is told how many are left, and why one of them failed. One that was never ordered is not asked for.
+// Who waits for what is made anew is told how many are left, and why one of them failed. One that was never ordered is not asked
+// for.
 func TestWaitingForWhatIsMadeAnew(t *testing.T) {
 	var told bytes.Buffer
 	cmd := &cobra.Command{}
@@ -48,7 +49,8 @@ func TestWaitingForWhatIsMadeAnew(t *testing.T) {
 		t.Errorf("they end as %v, %v and %v", list[0].Err, list[1].Err, list[2].Err)
 	}
 	row := recoveringRow(list[2])
-	if why, _ := row.named("why").(string); !strings.Contains(why, "it did not become equal") || row.named("status") != string(operation.Failed) {
+	why, _ := row.named("why").(string)
+	if !strings.Contains(why, "it did not become equal") || row.named("status") != string(operation.Failed) {
 		t.Errorf("shown: %v", row)
 	}
 	if told.String() != "2 left\n" {
