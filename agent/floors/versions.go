@@ -131,7 +131,7 @@ func Find(ctx context.Context, path string, as *syscall.Credential) (Version, er
 }
 
 // askTime bounds how long a program may take to print its version.
-const askTime = 10 * time.Second
+const askTime = 30 * time.Second
 
 // Said asks a program for its version and returns the first line that it prints, without the blanks around it. What the program
 // postgres prints becomes what a server says of itself. It runs as a system user, nil: the caller's own: whoever can replace the
@@ -150,6 +150,9 @@ func Said(ctx context.Context, path string, as *syscall.Credential) (string, err
 	program.Cancel = func() error { return syscall.Kill(-program.Process.Pid, syscall.SIGKILL) }
 	program.WaitDelay = time.Second // What has left the group may hold its output.
 	out, err := program.Output()
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("it says nothing in time: %w", ctx.Err()) // and not that it was killed, which we have done
+	}
 	switch {
 	case err != nil && as != nil:
 		return "", fmt.Errorf("%s %s, as the system user %d: %w", path, question, as.Uid, err)
