@@ -67,7 +67,9 @@ func TestARehearsalHasAnEnd(t *testing.T) {
 
 // What an agent says is never longer than what is stored, whatever it says.
 func TestBreaksAreBounded(t *testing.T) {
-	long := rehearsal.Break{Kind: "unheard of", Object: strings.Repeat("é", 400), What: strings.Repeat("w", 600), Remedy: "change it"}
+	long := rehearsal.Break{
+		Kind: "unheard of", Object: strings.Repeat("é", 400), What: strings.Repeat("w", 600), Remedy: "change it",
+	}
 	var list []rehearsal.Break
 	for range rehearsal.MostBreaks + 7 {
 		list = append(list, long)
@@ -79,7 +81,8 @@ func TestBreaksAreBounded(t *testing.T) {
 	if n := len(got); n != rehearsal.MostBreaks || got[n-1].What != "and 8 more breaks" {
 		t.Errorf("%d breaks, the last one %+v", n, got[n-1])
 	}
-	if b := got[0]; b.Kind != rehearsal.Statement || b.Object != strings.Repeat("é", 250) || len(b.What) != 500 || b.Remedy != "change it" {
+	b := got[0]
+	if b.Kind != rehearsal.Statement || b.Object != strings.Repeat("é", 250) || len(b.What) != 500 || b.Remedy != "change it" {
 		t.Errorf("%+v", b)
 	}
 	few := []rehearsal.Break{{Kind: rehearsal.Word, What: "a", Remedy: "b"}}
