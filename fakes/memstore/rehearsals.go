@@ -20,7 +20,7 @@ func (r rehearsals) Put(ctx context.Context, one rehearsal.Rehearsal) error {
 	return r.write(ctx, func(s *state) error {
 		_, known := s.servers.get(one.ServerID)
 		if _, ok := s.databases.get(one.DatabaseID); !ok || !known {
-			return r.refuse(ports.ErrReferenced)
+			return r.refuse(ports.ErrNoRow)
 		}
 		s.rehearsals.put(s.txid, rehearsalKey{one.DatabaseID, one.PostgresVersion}, one)
 		return nil
