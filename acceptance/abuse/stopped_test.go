@@ -26,9 +26,8 @@ const waitingWork = `WITH made AS (
 func stopServer(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	second := stacktest.Start(ctx, t, stack.Options{})
-	server := must(m.Register(ctx, "stopped", second))(t)
-	must(m.Admin(ctx, "server", "disable", "--server", server))(t) // what is new goes to the other
+	second := stacktest.Beside(ctx, t, m.Stack, "stopped", stack.Options{})
+	must(m.Admin(ctx, "server", "disable", "--server", second.ServerID()))(t) // what is new goes to the other
 	noError(t, second.FirstAgent().Freeze())
 	t.Cleanup(func() { noError(t, second.FirstAgent().Thaw()) })
 	must(m.metadata(t).ExecContext(ctx, waitingWork, m.account, 100))(t)

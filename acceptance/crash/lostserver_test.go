@@ -49,14 +49,13 @@ func startBurning(t *testing.T, names ...string) (b *burning, made []wire.Create
 	}
 	b = &burning{world: startStack(t, of("one"))}
 	b.store = objects
-	options := stack.Options{LeaseHold: leaseHold}
-	of("two")(&options)
-	b.other = stacktest.Start(soon(t), t, options, stack.CrashPoints)
 	b.owner = b.newUser(t, len(names)+1)
 	for _, name := range names {
 		made = append(made, b.owner.create(t, b.api, name))
 	}
-	must(b.Register(soon(t), "two", b.other))(t) // only now: the databases are on the first one
+	var options stack.Options
+	of("two")(&options)
+	b.other = stacktest.Beside(soon(t), t, b.Stack, "two", options) // only now: the databases are on the first one
 	return b, made
 }
 

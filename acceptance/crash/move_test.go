@@ -76,8 +76,7 @@ var rareMove = around(moves.Kind, "overlay", "prepare", "adopt", "generation", "
 func TestKilledOverAMove(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	other := stacktest.Start(soon(t), t, stack.Options{LeaseHold: leaseHold}, stack.CrashPoints)
-	must(w.Register(soon(t), "two", other))(t)
+	other := stacktest.Beside(soon(t), t, w.Stack, "two", stack.Options{})
 	must(w.Admin(soon(t), "server", "disable", "--server", "two"))(t) // databases are made on the first one
 	for _, point := range commonOf(t, moves.Kind, rareMove) {
 		made := w.filled(t)

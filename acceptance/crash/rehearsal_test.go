@@ -21,8 +21,7 @@ var rareRehearsal = around(rehearsals.Kind, "overlay", "prepare", string(stage.F
 func TestKilledOverARehearsal(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	other := stacktest.Start(soon(t), t, stack.Options{LeaseHold: leaseHold}, stack.CrashPoints)
-	must(w.Register(soon(t), "two", other))(t)
+	stacktest.Beside(soon(t), t, w.Stack, "two", stack.Options{})
 	for _, point := range commonOf(t, rehearsals.Kind, rareRehearsal) {
 		must(w.Admin(soon(t), "server", "disable", "--server", "two"))(t) // databases are made on the first one
 		made := w.filled(t)

@@ -66,13 +66,14 @@ type Stack struct {
 	// languages are those of the server, which an agent refuses too.
 	languages []string
 
-	// Metadata and Server are the clusters of the metadata and of the customers' databases.
+	// Metadata and Server are the clusters of the metadata and of the customers' databases. A server beside has no Metadata.
 	Metadata, Server *cluster.Postgres
 	// Pooler runs once the first agent has written its files.
 	Pooler *cluster.Pooler
 
 	firstAgent *Process
 	serverID   string // as the service knows Server
+	of         *Stack // whose metadata and keys it has, as Beside says; nil: its own
 
 	mu        sync.Mutex
 	processes []*Process
@@ -98,14 +99,31 @@ var serverSettings = map[string]string{
 func Start(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{options: o, agentSecret: rand.Text()}
 	for _, step := range []func(context.Context) error{
-		s.prepareFiles, s.startClusters, s.acceptLanguages, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler,
-		s.checkPooler, s.register, s.enableFeatures,
+		s.prepareFiles, s.startMetadata, s.startServer, s.acceptLanguages, s.prepareMetadata, s.prepareServer, s.startFirstAgent,
+		s.startPooler, s.checkPooler, s.register, s.enableFeatures,
 	} {
 		if err := step(ctx); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
+}
+
+// Beside starts another database server of the service, in the folder of the options, and registers it under a name. It has no
+// metadata and no hosts of its own: those of s work for it. The caller calls its Stop also where this fails.
+func (s *Stack) Beside(ctx context.Context, name string, o Options) (*Stack, error) {
+	o.Binary, o.LeaseHold, o.TemplateDir = s.options.Binary, s.options.LeaseHold, s.options.TemplateDir
+	b := &Stack{options: o, agentSecret: rand.Text(), of: s}
+	for _, step := range []func(context.Context) error{
+		b.prepareFiles, b.startServer, b.acceptLanguages, b.prepareServer, b.startFirstAgent, b.startPooler, b.checkPooler,
+	} {
+		if err := step(ctx); err != nil {
+			return b, err
+		}
+	}
+	var err error
+	b.serverID, err = s.Register(ctx, name, b)
+	return b, err
 }
 
 func (s *Stack) path(parts ...string) string {
@@ -161,23 +179,24 @@ func Versions(ctx context.Context, tools toolchain.Tools) (texts []string, err e
 	return texts, nil
 }
 
-func (s *Stack) startClusters(ctx context.Context) error {
-	outlive := context.WithoutCancel(ctx)
-	run := func(name string, settings map[string]string) (*cluster.Postgres, error) {
-		return cluster.Run(outlive, cluster.Options{
-			Dir: s.path(name), Tools: s.tools, Settings: settings, Fast: !s.options.Durable, TemplateDir: s.options.TemplateDir,
-		})
-	}
-	var err error
-	if s.Metadata, err = run("metadata", nil); err != nil {
-		return err
-	}
+func (s *Stack) startMetadata(ctx context.Context) (err error) {
+	s.Metadata, err = s.cluster(ctx, "metadata", nil)
+	return err
+}
+
+func (s *Stack) startServer(ctx context.Context) (err error) {
 	settings := maps.Clone(serverSettings)
 	if s.options.Archive {
 		settings["archive_mode"], settings["full_page_writes"] = "on", "on"
 	}
-	s.Server, err = run("server", settings)
+	s.Server, err = s.cluster(ctx, "server", settings)
 	return err
+}
+
+func (s *Stack) cluster(ctx context.Context, name string, settings map[string]string) (*cluster.Postgres, error) {
+	return cluster.Run(context.WithoutCancel(ctx), cluster.Options{
+		Dir: s.path(name), Tools: s.tools, Settings: settings, Fast: !s.options.Durable, TemplateDir: s.options.TemplateDir,
+	})
 }
 
 // prepareMetadata makes the metadata database and the key ring.
@@ -295,10 +314,20 @@ func (s *Stack) Stop() error {
 }
 
 // MetadataURL is the superuser's connection to the metadata.
-func (s *Stack) MetadataURL() string { return s.Metadata.URL(metadataDatabase) }
+func (s *Stack) MetadataURL() string {
+	if s.of != nil {
+		return s.of.MetadataURL()
+	}
+	return s.Metadata.URL(metadataDatabase)
+}
 
 // KeyringFile has the keys of the secrets in the metadata.
-func (s *Stack) KeyringFile() string { return s.path("keyring.json") }
+func (s *Stack) KeyringFile() string {
+	if s.of != nil {
+		return s.of.KeyringFile()
+	}
+	return s.path("keyring.json")
+}
 
 // CAFile is what customers trust.
 func (s *Stack) CAFile() string { return s.ca.CertFile() }

@@ -24,11 +24,25 @@ func Start(ctx context.Context, t testing.TB, o stack.Options, tags ...string) *
 	t.Helper()
 	o.Dir, o.Binary, o.TemplateDir = Dir(t), Build(t, "pgherd", tags...), clustertest.TemplateDir()
 	s, err := stack.Start(ctx, o)
+	return started(t, s, err, o.Dir)
+}
+
+// Beside runs another database server of a stack's service, registered under a name. It sets Dir of the options.
+func Beside(ctx context.Context, t testing.TB, s *stack.Stack, name string, o stack.Options) *stack.Stack {
+	t.Helper()
+	o.Dir = Dir(t)
+	b, err := s.Beside(ctx, name, o)
+	return started(t, b, err, o.Dir)
+}
+
+// started ends a stack with the test, also one that did not start.
+func started(t testing.TB, s *stack.Stack, err error, dir string) *stack.Stack {
+	t.Helper()
 	t.Cleanup(func() { check.NoError(t, s.Stop()) })
 	check.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			showLogs(t, o.Dir)
+			showLogs(t, dir)
 		}
 	})
 	return s
