@@ -43,3 +43,5 @@ func (considerate) RotateSecrets() error                           { return errN
 func (considerate) DropOldSecretKeys() error                       { return errNotAlone }
 func (considerate) RotateCertificateKey(id.CertificateKeyID) error { return errNotAlone }
 func (considerate) AddDeadServer() (func() error, error)           { return nil, errNotAlone }
+func (considerate) EnableServer(id.ServerID, bool) error           { return errNotAlone }
+func (considerate) Drain(id.ServerID) error                        { return errNotAlone }

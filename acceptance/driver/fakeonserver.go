@@ -88,6 +88,14 @@ func (h fakeOnServer) Grow(db spec.Created, bytes int64) error {
 // Shrink implements spec.OnServer.
 func (h fakeOnServer) Shrink(db spec.Created) error { return done(h.server.SetSize(db.Name, 0)) }
 
+// Identify implements spec.OnServer: its notes are in no table.
+func (h fakeOnServer) Identify(spec.Created) error { return nil }
+
+// Keyless implements spec.OnServer.
+func (h fakeOnServer) Keyless(db spec.Created) error {
+	return done(h.server.Load(db.Name, "CREATE TABLE keyless (n int);\n"))
+}
+
 // DropLogin implements spec.OnServer.
 func (h fakeOnServer) DropLogin(_ spec.Created, username string) error {
 	return done(h.server.DropLogin(username))

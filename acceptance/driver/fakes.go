@@ -313,22 +313,18 @@ func (o fakeOperator) ServerObjects() (names []string, err error) {
 	return names, nil
 }
 
-// fakeCustomers are applications that connect to the fake server.
-type fakeCustomers struct{ server *fakeagent.Server }
+// fakeCustomers are applications that connect to the fake servers.
+type fakeCustomers struct{ s *service }
 
 func (c fakeCustomers) connect(l spec.Login) (spec.Session, error) {
-	session, err := c.server.Connect(l.From, l.Database, l.Username, l.Password)
+	session, err := c.s.at(l.At).Connect(l.From, l.Database, l.Username, l.Password)
 	if err != nil {
 		return nil, err
 	}
-	return fakeSession{session, c.server, l.Database}, nil
+	return fakeSession{session}, nil
 }
 
-type fakeSession struct {
-	*fakeagent.Session
-	server   *fakeagent.Server
-	database string
-}
+type fakeSession struct{ *fakeagent.Session }
 
 // Ended implements spec.Session.
 func (s fakeSession) Ended() bool { return !s.Alive() }
@@ -341,8 +337,8 @@ func (s fakeSession) Write(notes ...string) error {
 		return errors.New("the connection is closed")
 	}
 	for _, note := range notes {
-		if !s.server.Load(s.database, noteStart+strconv.Quote(note)+noteEnd+"\n") {
-			return fmt.Errorf("there is no database %s", s.database)
+		if !s.Load(noteStart + strconv.Quote(note) + noteEnd + "\n") {
+			return errors.New("the database is gone")
 		}
 	}
 	return nil

@@ -135,6 +135,16 @@ func (h onServer) Obstruct(username string, on bool) error {
 	return err
 }
 
+// Identify implements spec.OnServer.
+func (h onServer) Identify(db spec.Created) error {
+	return h.Owner(db, "ALTER TABLE note REPLICA IDENTITY FULL")
+}
+
+// Keyless implements spec.OnServer.
+func (h onServer) Keyless(db spec.Created) error {
+	return h.Owner(db, "CREATE TABLE public.keyless (n int)")
+}
+
 // DropLogin implements spec.OnServer. Only the owner can take CONNECT back, who gave it: DROP OWNED does not.
 func (h onServer) DropLogin(in spec.Created, username string) error {
 	if err := h.Withdraw(in, username); err != nil {

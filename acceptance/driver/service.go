@@ -52,6 +52,7 @@ type service struct {
 	fleet   *fakeagent.Fleet
 	server  id.ServerID // of the agent
 	agent   *fakeagent.Server
+	second  server.Server // without an ID until a story has asked for it
 	inbox   *inbox.Inbox
 	mailbox *mailbox.Mailbox
 	issuers *fakeissuer.Issuers
@@ -91,8 +92,11 @@ func newService(t testing.TB) *service {
 	if _, err := s.hosts[0].Operator.CreateCertificateKey(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	s.server = s.register(t).ID
-	s.agent = s.fleet.Server(s.server)
+	registered, err := s.register("main", "db.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server, s.agent = registered.ID, s.fleet.Server(registered.ID)
 	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}
 	s.hosts = s.hosts[:apiHosts]
 	_ = s.batch.Start() // it never fails
@@ -100,22 +104,17 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// register makes the one database server of the world.
-func (s *service) register(t testing.TB) server.Server {
-	t.Helper()
-	registered, err := s.hosts[0].Operator.AddServer(context.Background(), operator.NewServer{
-		Name: "main", AgentURL: "https://agent.test:8090", Secret: agentSecret, PublicHost: "db.test",
-		PublicPort: 6432, Capacity: 1000,
+// register makes a database server.
+func (s *service) register(name, host string) (server.Server, error) {
+	return s.hosts[0].Operator.AddServer(context.Background(), operator.NewServer{
+		Name: name, AgentURL: "https://agent." + host + ":8090", Secret: agentSecret, PublicHost: host, PublicPort: 6432,
+		Capacity: 1000,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return registered
 }
 
 // world is everything but the hosts and what only some drivers can do.
 func (s *service) world() spec.World {
-	customers := fakeCustomers{s.agent}
+	customers := fakeCustomers{s}
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
 		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate, Rot: s.rot,

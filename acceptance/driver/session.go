@@ -29,7 +29,7 @@ const statementTime = 20 * time.Second
 // pooled is the connector of a log-in through the pooler: with verified TLS, from the application's address.
 func (a applications) pooled(l spec.Login) (*pq.Connector, error) {
 	a.r.secrets.add(l.Password)
-	connector, err := pq.NewConnector(a.r.PoolerURL(l.Database, l.Username, l.Password))
+	connector, err := pq.NewConnector(a.r.at(l.At).PoolerURL(l.Database, l.Username, l.Password))
 	if err == nil {
 		connector.Dialer(from{address: l.From})
 	}

@@ -24,9 +24,10 @@ import (
 const batchHosts = 2
 
 // realService is a whole service of real processes: two PostgreSQLs, PgBouncer, an object store, the agent, two API hosts and two
-// batch hosts.
+// batch hosts. Stories that move databases have another database server beside it.
 type realService struct {
 	*stack.Stack
+	second   *stack.Stack // nil until a story has asked for it
 	objects  *objectstore.Server
 	dir      string
 	secrets  *secrets
@@ -72,7 +73,11 @@ func StopStack() error {
 	var err error
 	if r.Stack != nil {
 		r.secrets.add(realArchive{r}.key())
-		err = errors.Join(r.healthy(), r.Stop(), r.secrets.inLogs(r.dir))
+		err = r.healthy()
+		if r.second != nil {
+			err = errors.Join(err, r.second.Stop())
+		}
+		err = errors.Join(err, r.Stop(), r.secrets.inLogs(r.dir))
 	}
 	if r.objects != nil {
 		r.objects.Kill()
@@ -87,7 +92,11 @@ func (r *realService) healthy() error {
 	}
 	ctx, cancel := soon()
 	defer cancel()
-	return stack.Healthy(ctx, r)
+	err := stack.Healthy(ctx, r)
+	if r.second != nil {
+		err = errors.Join(err, stack.Healthy(ctx, r.second))
+	}
+	return err
 }
 
 // waitTime bounds a start and a stop of any part.
@@ -133,7 +142,7 @@ func startStack() error {
 	}
 	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent(), objects: r.objects}
 	_, held := query(r.MetadataURL(), statementTime, holdSetups)
-	return errors.Join(held, r.startHosts(ctx), r.knowPasswords())
+	return errors.Join(held, r.startHosts(ctx), r.knowPasswords(r.Stack))
 }
 
 func (r *realService) startHosts(ctx context.Context) error {
@@ -156,8 +165,8 @@ func (r *realService) startHosts(ctx context.Context) error {
 }
 
 // knowPasswords remembers the platform's own passwords, to look for them in the logs.
-func (r *realService) knowPasswords() error {
-	c, err := setup.ReadCredentials(r.CredentialsFile())
+func (r *realService) knowPasswords(of *stack.Stack) error {
+	c, err := setup.ReadCredentials(of.CredentialsFile())
 	for _, password := range []string{c.AgentPassword, c.PoolerPassword, c.PoolerAdminPassword} {
 		r.secrets.add(password)
 	}

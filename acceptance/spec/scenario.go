@@ -31,7 +31,7 @@ func Scenarios() []Scenario {
 		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain), of("restore", restoringThen),
 		of("legacy-restore", restoringRoles),
 		of("clone", cloning), of("clone", refusingClones), of("clone", cloningThen), of("rescue", rescuing), of("look", looking),
-		of("deletion", deleting),
+		of("deletion", deleting), of("move", moving),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
 		of("preview", copyingPreviews),
 		of("ci", keepingCIKeys), of("ci-token", exchanging), of("ci-trust", trusting),

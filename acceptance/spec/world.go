@@ -39,7 +39,7 @@ type World struct {
 	AskUsage func() error
 	// OnServer is what is done on the server without the service.
 	OnServer OnServer
-	// Agent is the agent on the only database server.
+	// Agent is the agent on the first database server.
 	Agent Agent
 	// Mails returns the mails that an address has had, the oldest first.
 	Mails func(to string) ([]Mail, error)
@@ -56,9 +56,9 @@ type World struct {
 	Receivers *inbox.Inbox
 	// Pipelines make tokens of a CI system.
 	Pipelines Pipelines
-	// OldAgent has the agent on the only database server be of an earlier protocol, or again of ours.
+	// OldAgent has the agent on the first database server be of an earlier protocol, or again of ours.
 	OldAgent func(on bool)
-	// Archive is that of the only database server.
+	// Archive is that of the first database server.
 	Archive Archive
 	// Restores says that the agent restores databases in place.
 	Restores bool
@@ -107,6 +107,7 @@ func (w World) Abilities() map[Ability]bool {
 // Operator is who runs the service.
 type Operator interface {
 	CIOperator
+	Mover
 	NewAccount(plan string) (Account, error)
 	// SetCredentialValidity changes how long a password of an additional role is good.
 	SetCredentialValidity(a Account, d time.Duration) error
@@ -201,6 +202,10 @@ type OnServer interface {
 	// Grow has the owner write until the database takes so many bytes at least; Shrink has the owner empty what Grow has filled.
 	Grow(db Created, bytes int64) error
 	Shrink(db Created) error
+	// Identify has the owner make the rows of Session.Write such that they can be told apart, as a move demands; Keyless makes a
+	// table public.keyless whose rows cannot be.
+	Identify(db Created) error
+	Keyless(db Created) error
 	// DropLogin has the operator drop a login of a database, with all grants to it.
 	DropLogin(in Created, username string) error
 }
@@ -222,6 +227,8 @@ type Key struct {
 type Login struct {
 	Database, Username, Password string
 	From                         netip.Addr
+	// At is the address, as host and port, where it is made; empty: at the first database server.
+	At string
 }
 
 // Addresses that applications connect from.

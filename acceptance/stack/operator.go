@@ -42,16 +42,26 @@ func (s *Stack) Upgrade(ctx context.Context) error {
 }
 
 // Admin runs a command of the operator's and returns the fields of its answer.
-func (s *Stack) Admin(ctx context.Context, args ...string) (map[string]any, error) {
+func (s *Stack) Admin(ctx context.Context, args ...string) (fields map[string]any, err error) {
+	err = s.admin(ctx, &fields, args)
+	return fields, err
+}
+
+// AdminList does the same for a command that answers with a list.
+func (s *Stack) AdminList(ctx context.Context, args ...string) (list []map[string]any, err error) {
+	err = s.admin(ctx, &list, args)
+	return list, err
+}
+
+func (s *Stack) admin(ctx context.Context, answer any, args []string) error {
 	out, err := s.command(ctx, append([]string{"admin", "--json"}, args...)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var fields map[string]any
-	if err := json.Unmarshal(out, &fields); err != nil {
-		return nil, fmt.Errorf("pgherd admin %s: %w", strings.Join(args, " "), err)
+	if err := json.Unmarshal(out, answer); err != nil {
+		return fmt.Errorf("pgherd admin %s: %w", strings.Join(args, " "), err)
 	}
-	return fields, nil
+	return nil
 }
 
 // RecoverServer has the databases of the first server, which is gone, made anew on another one.

@@ -59,6 +59,9 @@ func (c *Session) Alive() bool {
 	return c.in.sessions[c]
 }
 
+// Load adds SQL to what is in the database; false: there is none of its name.
+func (c *Session) Load(sql string) bool { return c.server.Load(c.in.name, sql) }
+
 // Close ends the session.
 func (c *Session) Close() {
 	c.server.mu.Lock()

@@ -211,6 +211,6 @@ var obstacleTexts = map[command.ObstacleKind]string{
 	command.Unlogged:     "changes are not logged of",
 	command.LargeObjects: "there are too many large objects",
 	command.Materialized: "what a refresh makes does not come along of",
-	command.NotLogical:   "the server's wal_level is not logical, or it has no slot free",
+	command.NotLogical:   "its server cannot be followed:",
 	command.Other:        "",
 }
