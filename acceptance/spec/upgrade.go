@@ -8,7 +8,7 @@ import (
 )
 
 var upgrading = []Scenario{
-	{Name: "an upgrade of PostgreSQL is confirmed once, and the record says until then where the way back leads", Play: func(s *Stage) {
+	{Name: "an upgrade of PostgreSQL is confirmed, and the record says until then where it came from", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.That(made.UpgradedFrom == 0, "a new database came from PostgreSQL %d", made.UpgradedFrom)
 		s.OK(s.Operator.PretendUpgrade(made.ID))
@@ -29,6 +29,7 @@ var upgrading = []Scenario{
 		s.OK(s.Operator.ConfirmUpgrade(made.ID, "the owner has said so by telephone"))
 		s.That(ada.Sees(made.ID).UpgradedFrom == 0, "the way back is still open")
 		logged := s.only(ada.ReadsActivity(made.ID), audit.UpgradeConfirmed)
-		s.That(logged.Actor == "operator" && logged.Details["reason"] == "the owner has said so by telephone", "the log says %+v", logged)
+		why := logged.Details["reason"]
+		s.That(logged.Actor == "operator" && why == "the owner has said so by telephone", "the log says %+v", logged)
 	}},
 }

@@ -18,7 +18,8 @@ var (
 		"host", "port", "account_plan", "account_database_bytes", "suspended_at", "suspended_for", "namespace_id").
 		WithOptional("timeout_operation", "overlay_id").Added().
 		Saved([]string{"id"}, []string{
-			"display_name", "environment", "schedule", "status", "connection_cap", "postgres_version", "way_back", "size_bytes", "sized_at", "next_backup_at",
+			"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
+			"postgres_version", "way_back",
 			"next_reading_at", "schedule_since",
 			"access_generation", "allowlist_generation", "allowlist_applied",
 			"role_generation", "role_ordinal", "roles_barred",

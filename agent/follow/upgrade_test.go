@@ -28,7 +28,9 @@ func TestUpgradesAndTheirWaysBack(t *testing.T) {
 			w.at.Store(newer)
 			up.wants(t, newer, want)
 
-			back := &move{source: newer, target: older, w: up.w, operation: agenttest.NewUUID(), epoch: 1, token: strings.Repeat("b", 40)}
+			back := &move{
+				source: newer, target: older, w: up.w, operation: agenttest.NewUUID(), epoch: 1, token: strings.Repeat("b", 40),
+			}
 			back.wholly(t)
 			w.at.Store(older)
 			back.wants(t, older, want)

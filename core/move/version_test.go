@@ -72,6 +72,7 @@ func TestServersToWhichWaysBackLead(t *testing.T) {
 		many = append(many, database.Record{ID: id.DatabaseID(fmt.Sprint("id", i)), Name: fmt.Sprint("shop", i)})
 	}
 	last := on("old", 16, true)
+	ends := []string{"shop0 (id0) leads", "confirm-upgrade"}
 	for name, c := range map[string]struct {
 		all     []server.Server
 		waiting []database.Record
@@ -79,7 +80,7 @@ func TestServersToWhichWaysBackLead(t *testing.T) {
 	}{
 		"nobody waits":          {[]server.Server{last}, nil, nil},
 		"another of that":       {[]server.Server{last, on("other", 16, true)}, many, nil},
-		"the last one":          {[]server.Server{last, on("new", 18, true)}, many[:1], []string{"shop0 (id0) leads", "confirm-upgrade"}},
+		"the last one":          {[]server.Server{last, on("new", 18, true)}, many[:1], ends},
 		"the other is disabled": {[]server.Server{last, on("other", 16, false)}, many[:2], []string{"shop0 (id0), shop1 (id1) leads"}},
 		"more than are named":   {[]server.Server{last}, many, []string{"shop4 (id4), others leads"}},
 	} {

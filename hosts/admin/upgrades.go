@@ -14,9 +14,9 @@ func (m *metadata) databaseConfirmUpgrade() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "confirm-upgrade", Short: "end a database's way back to an older PostgreSQL",
-		Long: "End the way back of a database to the version of PostgreSQL that it had before it was moved to a server of a newer one, as\n" +
-			"its owner can. Until then, database move takes it back to a server of exactly that version, with all that was written\n" +
-			"since. Where no way back is open, nothing changes.",
+		Long: "End the way back of a database to the version of PostgreSQL that it had before it was moved to a server of a newer\n" +
+			"one, as its owner can. Until then, database move takes it back to a server of exactly that version, with all that\n" +
+			"was written since. Where no way back is open, nothing changes.",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, m.asking(required(cmd, "reason")), "database",

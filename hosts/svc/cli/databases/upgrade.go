@@ -13,9 +13,9 @@ import (
 func databasesConfirmUpgrade(a *app.App) *cobra.Command {
 	return a.Confirmed(&cobra.Command{
 		Use: "confirm-upgrade DATABASE", Short: "Confirm an upgrade of PostgreSQL: there is no way back then",
-		Long: `Confirm that a database works with the PostgreSQL that it was upgraded to. Until then the people who run the service can take
-it back, with all that was written since, to the version before it, which "svc databases get" shows. Where no way back is open,
-nothing changes.`,
+		Long: `Confirm that a database works with the PostgreSQL that it was upgraded to. Until then the people who run the service can
+take it back, with all that was written since, to the version before it, which "svc databases get" shows. Where no way back is
+open, nothing changes.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := "This ends the way back of " + args[0] + " to the PostgreSQL that it had before its upgrade."
