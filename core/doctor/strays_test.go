@@ -87,7 +87,7 @@ func TestExamineStrays(t *testing.T) {
 				})
 				wantCodes(t, found, l.codes...)
 				for _, f := range found {
-					want := l.repairs && !(behind && l.lacking)
+					want := l.repairs && (!behind || !l.lacking)
 					if repairs := f.Repair() != Nothing; repairs != want {
 						t.Errorf("%s: it is repaired: %t, want %t", f.Code, repairs, want)
 					}

@@ -113,7 +113,7 @@ func Pivotal(s stage.Stage) bool {
 // force until its end: yes but for the moment of the pivot, and for as long as a closed move keeps customers out. The other
 // server gets those that are in force when it lets customers in.
 func AdmitsPasswords(o operation.Operation) bool {
-	switch Machine.Of(o) { //nolint:exhaustive // in every other stage nobody gets in, or it is not known where
+	switch Machine.Of(o) { // in every other stage nobody gets in, or it is not known where
 	case stage.Queued, Making, Admitting, Departing, Settling, Leaving:
 		return true
 	case Dumping, Fetching, Loading, Switching, Following:

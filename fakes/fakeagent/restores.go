@@ -42,7 +42,7 @@ func (s *Server) Copies() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.restores {
-		if !r.switched && !(r.tried && r.report.State == command.LoadReady) || r.replaced != nil {
+		if !r.switched && (!r.tried || r.report.State != command.LoadReady) || r.replaced != nil {
 			n++
 		}
 	}
