@@ -16,8 +16,8 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
-// Two agents of different places that start at one moment both find nobody in charge. Whatever each then does to the other, one is
-// in charge in the end, and the ledger takes nothing from the other one, which is told who has it, or that it was replaced.
+// Two agents of different places that start at one moment both find nobody in charge. Whatever each then does to the other, one
+// is in charge in the end, and the ledger takes nothing from the other one, which is told who has it, or that it was replaced.
 func TestTwoAgentsStartAtOneMoment(t *testing.T) {
 	on, db, password := ledgertest.NewOn(t)
 	rounds := 20
