@@ -16,13 +16,16 @@ type Difference struct {
 func (d Difference) String() string { return d.Object + " is " + d.What }
 
 // Compare says where a schema-only dump of the copy differs from the sidecar, by object. Both are taken as what they say about
-// the copy, with the roles of now and without the policies that were dropped. The order of statements does not count.
+// the copy, with the roles of now and without the policies that were dropped. The order of statements does not count, nor does
+// what the older one of two versions of PostgreSQL does not know.
 func (r Roles) Compare(sidecar, ofCopy io.Reader) ([]Difference, error) {
-	b := balance{}
-	if err := b.read(sidecar, r, 1); err != nil {
+	then, sidecar := OriginOf(sidecar)
+	now, ofCopy := OriginOf(ofCopy)
+	b, oldest := balance{}, min(majorOf(then.Server), majorOf(now.Server)) // 0: one of them is not known
+	if err := b.read(sidecar, r, oldest, 1); err != nil {
 		return nil, err
 	}
-	if err := b.read(ofCopy, Roles{same: true}, -1); err != nil {
+	if err := b.read(ofCopy, Roles{same: true}, oldest, -1); err != nil {
 		return nil, err
 	}
 	return b.differences(), nil
@@ -71,16 +74,21 @@ func (b balance) differences() (list []Difference) {
 	return list
 }
 
-func (b balance) read(dump io.Reader, r Roles, n int) error {
-	m := meaning{roles: r, say: func(object, says string) { b.add(object, says, n) }, gone: map[string]bool{}}
-	return newSource(dump).each(m.statement)
+func (b balance) read(dump io.Reader, r Roles, oldest, n int) error {
+	m := meaning{
+		source: newSource(dump), roles: r, oldest: oldest, gone: map[string]bool{},
+		say: func(object, says string) { b.add(object, says, n) },
+	}
+	return m.source.each(m.statement)
 }
 
 // meaning turns the statements of a dump into what they say.
 type meaning struct {
-	roles Roles
-	say   func(object, says string)
-	gone  map[string]bool // policies
+	source *source
+	roles  Roles
+	oldest int // the lower major version of the dumps that are compared; 0: not known
+	say    func(object, says string)
+	gone   map[string]bool // policies
 }
 
 func (m *meaning) statement(st statement) error {
@@ -91,7 +99,7 @@ func (m *meaning) statement(st statement) error {
 		m.say(st.object, "ALTER "+s.sql()+" OWNER TO "+roleSQL(m.roles.heir(s.owner)))
 	case defaults:
 		if now, ok := m.roles.defaults(s); ok {
-			m.say(st.object, now.sql())
+			return m.defaults(st.object, now)
 		}
 	case policy:
 		m.policy(st, s)
@@ -100,7 +108,7 @@ func (m *meaning) statement(st statement) error {
 			m.say(st.object, st.normal(0, 0))
 		}
 	default:
-		if st.aboutDatabase() {
+		if st.aboutDatabase() && !m.table(st) {
 			m.say(st.object, st.normal(0, 0))
 		}
 	}
@@ -130,7 +138,7 @@ func (m *meaning) grants(of grants) {
 		list = settled(m.roles.Owner, list)
 	}
 	for _, g := range list {
-		for _, p := range g.privileges {
+		for _, p := range m.counted(g.privileges) {
 			g.privileges = []privilege{p}
 			m.say(of.object, g.sql()+" BY "+roleSQL(g.grantor))
 		}

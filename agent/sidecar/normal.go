@@ -25,13 +25,21 @@ const (
 //   - The columns of a table with parents come back with the inherited ones first.
 //   - The bounds of an identity column, where they are those of its type, can come back as none.
 func normal(words []word) string {
-	list, ok := tree(words)
+	list, ok := normalTree(words)
 	if !ok {
 		var parts []string
 		for _, w := range words {
 			parts = append(parts, w.text)
 		}
 		return strings.Join(parts, " ")
+	}
+	return written(list)
+}
+
+// normalTree is false where the brackets are no tree.
+func normalTree(words []word) (list []node, ok bool) {
+	if list, ok = tree(words); !ok {
+		return nil, false
 	}
 	list = (&rewriter{left: mostWords}).rewritten(list)
 	identityBounds(list)
@@ -40,7 +48,7 @@ func normal(words []word) string {
 		slices.SortFunc(columns, func(a, b []node) int { return strings.Compare(written(a), written(b)) })
 		list[i].kids = joined(columns)
 	}
-	return written(list)
+	return list, true
 }
 
 func tree(words []word) ([]node, bool) {
