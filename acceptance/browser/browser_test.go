@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 )
 
 // watched is a test that is expected to fail.
@@ -44,6 +45,11 @@ func (w *watched) Fatalf(format string, args ...any) {
 func (w *watched) Fatal(args ...any)      { w.Fatalf("%s", fmt.Sprint(args...)) }
 func (w *watched) Logf(string, ...any)    {}
 func (w *watched) Cleanup(cleanup func()) { w.cleanups = append(w.cleanups, cleanup) }
+
+func TestMain(m *testing.M) {
+	sample.Tests(3)
+	os.Exit(m.Run())
+}
 
 // watch runs what is expected to fail, to its end, and returns what it said.
 func watch(t *testing.T, what func(t testing.TB)) []string {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 )
 
 // insideVariable names the folder of the machines, in the process that has the users of the page. standInVariable names the
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(standInVariable); name != "" {
 		os.Exit(askMachine(name, os.Args[1:]))
 	}
+	sample.Tests(3)
 	os.Exit(m.Run())
 }
 

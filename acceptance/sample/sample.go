@@ -46,7 +46,7 @@ func number() (uint64, error) {
 	return seed, nil
 }
 
-// OneIn is the list, or one in several of its elements.
+// OneIn is the list, or one in several of its elements; of a list that is shorter, one.
 func OneIn[T any](t testing.TB, several int, list []T) []T {
 	t.Helper()
 	if Whole() {
@@ -54,26 +54,26 @@ func OneIn[T any](t testing.TB, several int, list []T) []T {
 	}
 	seed := Number(t)
 	t.Logf("%s=%d: one in %d of %d", Seed, seed, several, len(list))
-	return pick(seed, t.Name(), several, list)
+	return pick(seed, t.Name(), min(several, len(list)), list)
 }
 
 // pick takes one in several, from a start that the name and the seed give. With the next seed it takes their neighbours. Of a
-// list that is shorter, it takes one.
+// list that is shorter, it takes none with some seeds.
 func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
 	if len(list) == 0 {
 		return nil
 	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name)) // never fails
-	step := uint64(min(several, len(list)))
+	step := uint64(several)
 	for i := (hash.Sum64()%step + seed%step) % step; i < uint64(len(list)); i += step {
 		some = append(some, list[i])
 	}
 	return some
 }
 
-// Tests has a test binary run one in several of its tests and fuzz tests, and those that always names. TestMain calls it before
-// m.Run. A run that names its tests, with -run or -skip, runs those. It panics where the tests cannot be told.
+// Tests has a test binary run one in several of its tests and fuzz tests, and those that always names. One with fewer tests runs
+// none of them with some seeds. TestMain calls it before m.Run. A run that names its tests, with -run or -skip, runs those. It panics where the tests cannot be told.
 func Tests(several int, always ...string) {
 	if Whole() || slices.ContainsFunc(os.Args[1:], ownChoice) {
 		return

@@ -18,6 +18,11 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
+func TestMain(m *testing.M) {
+	sample.Tests(3)
+	os.Exit(m.Run())
+}
+
 // world is a development host, and a browser.
 type world struct {
 	*testing.T

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	sample.Tests(2)
+	sample.Tests(4)
 	stackDir = dir
 	code := clustertest.Main(m)
 	if oneStack != nil {

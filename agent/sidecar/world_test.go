@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(2)
+	sample.Tests(4)
 	os.Exit(clustertest.Main(m))
 }
 
