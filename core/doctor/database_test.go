@@ -401,7 +401,8 @@ func TestEveryKindHasItsCase(t *testing.T) {
 	seen := map[Code]bool{
 		DatabaseUnknown: true, DatabaseElsewhere: true, ServerUnreachable: true, ServerRefuses: true, OtherProtocol: true,
 		FileDamaged: true, StorageAway: true,
-		SnapshotOld: true, // in snapshot_test.go
+		SnapshotOld:    true,                                           // in snapshot_test.go
+		ForwardUnknown: true, ForwardMissing: true, ForwardFails: true, // in forwards_test.go
 	}
 	for _, a := range archives {
 		for _, c := range a.codes {

@@ -327,8 +327,8 @@ func TestAnOperatorQualifiesExtensions(t *testing.T) {
 	c := newConsole(t)
 	server := text(t, c.does("server", "add", "--unchecked", "--name=db1", "--agent-url=https://127.0.0.1:1",
 		"--agent-secret="+agentSecret, "--public-host=h", "--connections=0"), "serverId")
-	c.refuses("server db1: citext: the agent cannot be reached", "extensions", "qualify")
-	c.refuses("server db1: citext: the agent cannot be reached", "extensions", "qualify", "--server="+server)
+	c.refuses("server db1: AGENT_ERROR: the agent of db1 does not say which PostgreSQL it has", "extensions", "qualify")
+	c.refuses("the agent cannot be reached", "extensions", "qualify", "--server="+server)
 	c.refuses(`server: no server is called "x"; pgherd admin server list`, "extensions", "qualify", "--server=x")
 	out, err := c.run("extensions", "list", "--json")
 	if err != nil || strings.Count(out, `"server":"db1"`) != 3 || strings.Count(out, `"qualified":false,"version":null`) != 3 {
