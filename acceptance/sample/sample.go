@@ -73,7 +73,8 @@ func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
 }
 
 // Tests has a test binary run one in several of its tests and fuzz tests, and those that always names. One with fewer tests runs
-// none of them with some seeds. TestMain calls it before m.Run. A run that names its tests, with -run or -skip, runs those. It panics where the tests cannot be told.
+// none of them with some seeds. TestMain calls it before m.Run. A run that names its tests, with -run or -skip, runs those. It
+// panics where the tests cannot be told.
 func Tests(several int, always ...string) {
 	if Whole() || slices.ContainsFunc(os.Args[1:], ownChoice) {
 		return

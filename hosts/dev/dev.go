@@ -18,7 +18,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent/blob/s3"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -129,13 +128,8 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	if err != nil {
 		return err
 	}
-	ready := fx.Invoke(func(lc fx.Lifecycle, cp *controlplane.ControlPlane) {
-		lc.Append(fx.StartHook(func(ctx context.Context) error {
-			if err := untilPlaced(ctx, cp.Operator); err != nil {
-				return err
-			}
-			return s.greet(out, g)
-		}))
+	ready := fx.Invoke(func(lc fx.Lifecycle) {
+		lc.Append(fx.StartHook(func() error { return s.greet(out, g) }))
 	})
 	release := supervise(ctx, out, log, slices.Concat(g.children(), others.children(), []child{s.agentChild(agentPart)})...)
 	err = wiring.Run(ctx, hosts, ready)

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -133,6 +134,14 @@ func (s Settings) register(ctx context.Context, name string, g *infrastructure, 
 	if err != nil {
 		return err
 	}
+	postgres, err := floors.Find(ctx, g.tools.Postgres, nil)
+	if err != nil {
+		return err
+	}
+	set := func(v *server.Server) {
+		v.AgentURL, v.CA, v.PublicHost, v.PublicPort = s.agentURL(), ca, publicHost, s.PoolerPort
+		v.PostgresVersion = postgres.Number[0] // databases may be made before anybody has asked the agent
+	}
 	uncounted := 0 // for development: many databases, few connections to each
 	known, err := o.Servers(ctx)
 	if err != nil {
@@ -140,16 +149,17 @@ func (s Settings) register(ctx context.Context, name string, g *infrastructure, 
 	}
 	for _, v := range known {
 		if v.Name == name {
-			_, err := o.ChangeServer(ctx, v.ID, func(v *server.Server) {
-				v.AgentURL, v.CA, v.PublicHost, v.PublicPort = s.agentURL(), ca, publicHost, s.PoolerPort
-			})
+			_, err := o.ChangeServer(ctx, v.ID, set)
 			return err
 		}
 	}
-	_, err = o.AddServer(ctx, operator.NewServer{
+	added, err := o.AddServer(ctx, operator.NewServer{
 		Name: name, AgentURL: s.agentURL(), Secret: g.agentSecret, CA: ca, PublicHost: publicHost,
 		PublicPort: s.PoolerPort, Capacity: serverCapacity, Connections: &uncounted,
 		Unchecked: true, // its agent starts later
 	})
+	if err == nil {
+		_, err = o.ChangeServer(ctx, added.ID, set)
+	}
 	return err
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"os"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/system"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/server"
 )
 
 // others are the database servers beside the first one, each with its agent.
@@ -78,19 +75,4 @@ func (o others) children() (all []child) {
 		all = append(append(all, n.children()...), n.settings.agentChild(n.agent))
 	}
 	return all
-}
-
-// untilPlaced waits until a server has said which PostgreSQL it has. None gets a database before.
-func untilPlaced(ctx context.Context, o *operator.Operator) error {
-	for {
-		list, err := o.Servers(ctx)
-		if err != nil || slices.ContainsFunc(list, func(v server.Server) bool { return v.PostgresVersion != 0 }) {
-			return err
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
