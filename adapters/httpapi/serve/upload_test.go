@@ -55,7 +55,7 @@ func TestASlowSenderIsCutOff(t *testing.T) {
 		piece int // then so many at a time
 	}{
 		"sends nothing": {0, 0}, "sends a byte at a time": {0, 1}, "sends an eighth": {0, 50 << 10},
-		"sends much, then nothing": {32 << 20, 0}, "sends much, then an eighth": {32 << 20, 50 << 10},
+		"sends much, then nothing": {6 << 20, 0}, "sends much, then an eighth": {6 << 20, 50 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := open(t, func(c *Config) { c.Limits.Upload = download.Rule{Rate: 4 << 20, Window: 300 * time.Millisecond} })
