@@ -150,7 +150,7 @@ versions: ## run the tests that PostgreSQL's version matters to on 17 and 18, wh
 	@$(GO) run ./hosts/toolchain/ensure server-17 server-18 client-18 objectstore
 	$(MAKE) --no-print-directory on-version ON=17
 	$(MAKE) --no-print-directory on-version ON=18
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags versions -run '^TestUpgrades' ./agent/follow
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags versions -run '^Test(Upgrades|Rehearsal|Words)' ./agent/follow ./agent
 
 on-version:
 	$(ON_VERSION) $(addprefix ./agent/,setup sidecar load copies backup databases logins overlay settings extensions relocate \
