@@ -21,7 +21,7 @@ func (d Difference) String() string { return d.Object + " is " + d.What }
 func (r Roles) Compare(sidecar, ofCopy io.Reader) ([]Difference, error) {
 	then, sidecar := OriginOf(sidecar)
 	now, ofCopy := OriginOf(ofCopy)
-	b, oldest := balance{}, min(majorOf(then.Server), majorOf(now.Server)) // 0: one of them is not known
+	b, oldest := balance{}, min(then.major(), now.major()) // 0: one of them is not known
 	if err := b.read(sidecar, r, oldest, 1); err != nil {
 		return nil, err
 	}

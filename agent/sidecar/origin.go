@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"io"
 	"regexp"
+	"strconv"
+	"strings"
 )
 
 // Origin is what has written a dump, as its head says: the versions of PostgreSQL and of pg_dump.
@@ -15,14 +17,26 @@ func (o Origin) String() string { return "PostgreSQL " + o.Server + " and pg_dum
 const headSize = 512
 
 var (
+	// comments are the lines before the first statement. What stands further down, a customer may have written.
+	comments   = regexp.MustCompile(`\A(?:(?:--.*|\\.*|\s*)\n)*`)
 	fromServer = regexp.MustCompile(`(?m)^-- Dumped from database version ([0-9.]{1,20})`)
 	byPgDump   = regexp.MustCompile(`(?m)^-- Dumped by pg_dump version ([0-9.]{1,20})`)
 )
 
-// OriginOf reads the head of a dump, and returns a reader of the whole.
+// major is the major version of the server; 0: the dump does not say it.
+func (o Origin) major() int {
+	major, err := strconv.Atoi(o.Server[:len(o.Server)-len(strings.TrimLeft(o.Server, "0123456789"))])
+	if err != nil {
+		return 0
+	}
+	return major
+}
+
+// OriginOf reads the head of a dump, which the first statement ends, and returns a reader of the whole.
 func OriginOf(dump io.Reader) (Origin, io.Reader) {
 	whole := bufio.NewReaderSize(dump, headSize)
 	head, _ := whole.Peek(headSize) // an error is one of the next Read too
+	head = comments.Find(head)
 	version := func(line *regexp.Regexp) string {
 		if found := line.FindSubmatch(head); found != nil {
 			return string(found[1])

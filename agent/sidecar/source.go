@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -74,7 +73,8 @@ type source struct {
 }
 
 func newSource(text io.Reader) *source {
-	return &source{dump: dumpsql.NewReader(text, dumpsql.Limits{})}
+	origin, text := OriginOf(text)
+	return &source{dump: dumpsql.NewReader(text, dumpsql.Limits{}), version: origin.major()}
 }
 
 var errData = errors.New("a sidecar has no data")
@@ -154,28 +154,11 @@ func (s *source) located(err error) error {
 
 // note keeps what the comment before a statement says. It holds for the statements that follow without one.
 func (s *source) note(item dumpsql.Item) {
-	if s.at.number == 0 {
-		for comment := range item.Comments() {
-			if text, ok := strings.CutPrefix(comment, "-- Dumped from database version "); ok {
-				s.version = majorOf(text)
-			}
-		}
-	}
 	s.at.number++
 	s.at.line = item.Line
 	if object, owner, ok := item.About(); ok {
 		s.at.object, s.at.owner = shorten(object), owner
 	}
-}
-
-// majorOf is the major version at the beginning of what a server calls its version; 0: there is none.
-func majorOf(text string) int {
-	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
-	major, err := strconv.Atoi(digits)
-	if err != nil {
-		return 0
-	}
-	return major
 }
 
 // shorten bounds what of a customer's names goes into messages.
