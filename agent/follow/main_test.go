@@ -130,13 +130,17 @@ func (m *move) following(t *testing.T) command.Follow {
 	return command.Follow{DatabaseID: m.id(), Peer: m.peer(t)}
 }
 
-// follows waits until little is missing.
+// follows waits until little is missing. A server that is not reached at once is asked again, as by the control plane.
 func (m *move) follows(t *testing.T) {
 	t.Helper()
 	check.Eventually(t, "the target stays behind", func() bool {
-		report := tell(t, m, m.target, m.following(t))
-		if report.State == command.FollowFailed {
-			t.Fatalf("%+v", report)
+		var report command.FollowReport
+		result, reason, err := m.target.Send(agenttest.Told(m.operation, m.epoch, m.following(t)))
+		if agenttest.IsForLater(reason) {
+			return false
+		}
+		if err != nil || reason != "" || json.Unmarshal(result, &report) != nil || report.State == command.FollowFailed {
+			t.Fatalf("%s %v: %+v", reason, err, report)
 		}
 		return report.State == command.FollowedNear
 	})
