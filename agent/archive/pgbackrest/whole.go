@@ -16,40 +16,46 @@ import (
 // infoFile is what an archive says of the server that it is of.
 const infoFile = "archive/" + stanza + "/archive.info"
 
-var (
-	versionPattern = regexp.MustCompile(`(?m)^db-version="(\d+)"$`)
-	numberPattern  = regexp.MustCompile(`(?m)^db-id=(\d+)$`)
-)
-
-// origin is which server an archive is of, according to its infoFile: its major version, and the folder of its WAL.
-func origin(info []byte) (major int, folder string, err error) {
-	version, number := versionPattern.FindSubmatch(info), numberPattern.FindSubmatch(info)
-	if version == nil || number == nil {
-		return 0, "", fmt.Errorf("%s does not say of which version the server is", infoFile)
-	}
-	major, err = strconv.Atoi(string(version[1]))
-	return major, fmt.Sprintf("archive/%s/%d-%s", stanza, major, number[1]), err
-}
-
-// origin asks the archive for it.
-func (e *Engine) origin(ctx context.Context) (major int, folder string, err error) {
-	info, err := e.run(ctx, "repo-get", infoFile)
-	if err != nil {
-		return 0, "", err
-	}
-	return origin(info)
-}
+// versionPattern is how it says of which major version the server is.
+var versionPattern = regexp.MustCompile(`(?m)^db-version="(\d+)"$`)
 
 // Major is the major version of the server that the archive is of.
 func (e *Engine) Major(ctx context.Context) (int, error) {
-	major, _, err := e.origin(ctx)
-	return major, err
+	info, err := e.run(ctx, "repo-get", infoFile)
+	if err != nil {
+		return 0, err
+	}
+	return majorIn(info)
+}
+
+func majorIn(info []byte) (int, error) {
+	m := versionPattern.FindSubmatch(info)
+	if m == nil {
+		return 0, fmt.Errorf("%s does not say of which version the server is", infoFile)
+	}
+	return strconv.Atoi(string(m[1]))
+}
+
+// walPattern is how a folder of a server's WAL is named: by the server's major version, and its number in the archive.
+var walPattern = regexp.MustCompile(`^\d+-\d+$`)
+
+// walFolder is the folder of the server's WAL, or empty where the archive has none yet, or is none. A server keeps its version, so
+// that there is one at most.
+func (e *Engine) walFolder(ctx context.Context) (string, error) {
+	const parent = "archive/" + stanza
+	files, err := e.list(ctx, parent)
+	for name := range files {
+		if walPattern.MatchString(name) {
+			return parent + "/" + name, err
+		}
+	}
+	return "", err
 }
 
 // Timelines implements archive.Engine.
 func (e *Engine) Timelines(ctx context.Context) (list []archive.Timeline, err error) {
-	_, folder, err := e.origin(ctx)
-	if err != nil {
+	folder, err := e.walFolder(ctx)
+	if err != nil || folder == "" {
 		return nil, err
 	}
 	files, err := e.list(ctx, folder)
@@ -64,7 +70,7 @@ func (e *Engine) Timelines(ctx context.Context) (list []archive.Timeline, err er
 
 // History implements archive.Engine.
 func (e *Engine) History(ctx context.Context, t archive.Timeline) ([]byte, error) {
-	_, folder, err := e.origin(ctx)
+	folder, err := e.walFolder(ctx)
 	if err != nil {
 		return nil, err
 	}
