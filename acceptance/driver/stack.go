@@ -121,6 +121,10 @@ func startStack() error {
 		return r.QualifyExtensions(ctx)
 	})
 	theStack.real = r
+	binary, err := stack.Build(context.Background(), "pgherd") // on a busy machine it takes minutes
+	if err != nil {
+		return err
+	}
 	ctx, cancel := soon()
 	defer cancel()
 	if r.objects, err = objectstore.Open(filepath.Join(dir, "objects")); err != nil {
@@ -128,11 +132,8 @@ func startStack() error {
 	}
 	r.secrets.add(objectstore.SecretKey)
 	o := stack.Options{
-		Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage,
+		Binary: binary, Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage,
 		AgentFlags: r.objects.Flags("server"), BlobDir: r.objects.Blobs("server"), Archive: true,
-	}
-	if o.Binary, err = stack.Build(ctx, "pgherd"); err != nil {
-		return err
 	}
 	if err := os.Mkdir(o.Dir, 0o755); err != nil {
 		return err

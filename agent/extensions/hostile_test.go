@@ -155,7 +155,7 @@ func TestTheSessionOfAChangeHasTheOwnersRights(t *testing.T) {
 func TestALockInTheWayOfAnExtension(t *testing.T) {
 	t.Parallel()
 	s := agenttest.Own(t)
-	s.Config.ExtensionLockWait, s.Config.ExtensionPatience, s.Config.Jobs = time.Second, 1500*time.Millisecond, 1
+	s.Config.ExtensionLockWait, s.Config.ExtensionPatience, s.Config.Jobs = time.Second, 6*time.Second, 1
 	ctx, stop := context.WithCancel(t.Context())
 	_, _, ended := s.Started(ctx, t)
 	defer func() { stop(); <-ended }()
