@@ -152,6 +152,15 @@ func session(t *testing.T, root string) string {
 	return block
 }
 
+// Extensions that no trial has passed cannot be installed.
+func TestExtensionsAreTried(t *testing.T) {
+	d := newDeveloper(t, check.Must(toolchain.Root())(t), stacktest.Build(t, "pgherd"))
+	d.start()
+	defer d.stop()
+	d.shell(`. .pgherd/dev/env; timeout 2m bash -c 'until [ "$(psql "$0" -Atc \
+		"SELECT count(*) FROM extension_qualifications WHERE qualified")" = 3 ]; do sleep 0.1; done' "$PGHERD_METADATA_URL"`)
+}
+
 func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	root := check.Must(toolchain.Root())(t)
 	d := newDeveloper(t, root, stacktest.Build(t, "pgherd"))
@@ -165,8 +174,6 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	if !strings.Contains(out, "restored=1000") {
 		t.Errorf("the backup did not come back whole:\n%s", out)
 	}
-	d.shell(`. .pgherd/dev/env; timeout 2m bash -c 'until [ "$(psql "$0" -Atc \
-		"SELECT count(*) FROM extension_qualifications WHERE qualified")" = 3 ]; do sleep 0.1; done' "$PGHERD_METADATA_URL"`)
 	const showKeys = `. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID
 		curl -fsS $PGHERD_BASE_URL/api/v1/certificate-keys`
 	keys := d.shell(showKeys)
