@@ -11,8 +11,8 @@ SAMPLE ?= $(shell date +%Y%j)
 PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/logins ./agent/backup ./acceptance/conformance/agent ./...
 # Of a package, on a slow or busy machine too.
 TEST_TIMEOUT ?= 25m
-# Tests mostly wait for processes: twice as many packages as cores are tested at a time. Vet is part of "make lint".
-AT_A_TIME ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
+# Tests also wait for processes: one more package than cores is tested at a time. Vet is part of "make lint".
+AT_A_TIME ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Where the tests keep their files; the Go tool's own stay where they are. Tests look at GOTMPDIR before TMPDIR, too.
 FILES = $(shell .ci/tmpdir)
 TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test $(if $(FILES),-exec 'env -u GOTMPDIR') -timeout $(TEST_TIMEOUT) -vet=off -p $(AT_A_TIME)
@@ -102,8 +102,6 @@ test: ready ## run the tests, including those on the real stack; of what takes l
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
 	PGHERD_SAMPLE=$(SAMPLE) $(TESTS) $(PACKAGES)
 
-# With the race detector, tests mostly wait for the processor: one more at a time than cores fills what they leave of it.
-check: AT_A_TIME = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear

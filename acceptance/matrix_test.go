@@ -75,7 +75,7 @@ func TestMatrix(t *testing.T) {
 func (r row) play(t *testing.T) {
 	scenarios := spec.Scenarios()
 	if r.shared {
-		scenarios = sample.OneIn(t, 20, scenarios)
+		scenarios = sample.OneIn(t, 40, scenarios)
 	}
 	for _, sc := range scenarios {
 		if lacking := r.lacking(sc); lacking != "" {

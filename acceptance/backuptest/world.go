@@ -28,9 +28,9 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// Main runs the tests of a package: of a sample, one in twelve and those that always names. It returns the exit status.
+// Main runs the tests of a package: of a sample, one in twenty and those that always names. It returns the exit status.
 func Main(m *testing.M, always ...string) int {
-	sample.Tests(12, always...)
+	sample.Tests(20, always...)
 	return clustertest.Main(m)
 }
 

@@ -47,7 +47,7 @@ func (w *watched) Logf(string, ...any)    {}
 func (w *watched) Cleanup(cleanup func()) { w.cleanups = append(w.cleanups, cleanup) }
 
 func TestMain(m *testing.M) {
-	sample.Tests(3)
+	sample.Tests(5)
 	os.Exit(m.Run())
 }
 

@@ -255,54 +255,41 @@ func TestKilledOverAMoment(t *testing.T) {
 	}
 }
 
-// TestKilled kills at every point. Each group has a stack; of a sample, two stacks have the groups in turn, and one of them, by
-// turns too, keeps its backups in an object store.
+// TestKilled kills at every point. Each group has a stack; of a sample, all share one, which by turns keeps its backups in an object
+// store.
 func TestKilled(t *testing.T) {
-	if sample.Whole() {
-		for _, g := range groups {
-			t.Run(g.name, func(t *testing.T) {
-				t.Parallel()
-				runAll(t, startStack(t), g.cases())
-			})
-		}
-		for _, g := range offsite {
-			t.Run(g.name+" offsite", func(t *testing.T) {
-				t.Parallel()
-				runAll(t, startOffsite(t), g.cases())
-			})
-		}
+	if !sample.Whole() {
+		killsSome(t)
 		return
 	}
-	type caseOf struct {
-		killing
-		half int
-	}
-	var all []caseOf
-	add := func(cases []killing, half int) {
-		for _, k := range onePerPoint(cases) {
-			all = append(all, caseOf{k, half})
-		}
-	}
-	const several = 24
-	away := int(sample.Number(t) / several % 2)
-	for i, g := range groups {
-		add(g.cases(), i%2)
-	}
-	add(losingTheStore(), away)
-	halves := make([][]killing, 2)
-	for _, k := range sample.OneIn(t, several, all) {
-		halves[k.half] = append(halves[k.half], k.killing)
-	}
-	for i, name := range []string{"one half", "other half"} {
-		t.Run(name, func(t *testing.T) {
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
-			start := startOffsite
-			if i != away {
-				start = func(t *testing.T) *world { t.Helper(); return startStack(t) }
-			}
-			runAll(t, start(t), halves[i])
+			runAll(t, startStack(t), g.cases())
 		})
 	}
+	for _, g := range offsite {
+		t.Run(g.name+" offsite", func(t *testing.T) {
+			t.Parallel()
+			runAll(t, startOffsite(t), g.cases())
+		})
+	}
+}
+
+func killsSome(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	const several = 48
+	var all []killing
+	for _, g := range groups {
+		all = append(all, onePerPoint(g.cases())...)
+	}
+	if sample.Number(t)/several%2 == 0 {
+		runAll(t, startStack(t), sample.OneIn(t, several, all))
+		return
+	}
+	all = append(all, onePerPoint(losingTheStore())...)
+	runAll(t, startOffsite(t), sample.OneIn(t, several, all))
 }
 
 // runAll runs the cases in one stack.

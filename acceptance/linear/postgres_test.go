@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(3)
+	sample.Tests(5)
 	os.Exit(clustertest.Main(m))
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Files: sample.OneIn(t, 3, scripts(t)), Setup: setup, Cmds: verbs(), RequireUniqueNames: true,
+		Files: sample.OneIn(t, 6, scripts(t)), Setup: setup, Cmds: verbs(), RequireUniqueNames: true,
 		UpdateScripts: os.Getenv("PGHERD_UPDATE_GOLDEN") != "",
 	})
 }

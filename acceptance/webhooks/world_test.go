@@ -29,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(3)
+	sample.Tests(7)
 	os.Exit(m.Run())
 }
 

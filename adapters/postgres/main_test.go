@@ -4,7 +4,11 @@ import (
 	"os"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	sample.Tests(6)
+	os.Exit(clustertest.Main(m))
+}

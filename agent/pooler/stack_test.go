@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	sample.Tests(4)
+	sample.Tests(6)
 	stackDir = dir
 	code := clustertest.Main(m)
 	if oneStack != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(4)
+	sample.Tests(6)
 	os.Exit(clustertest.Main(m))
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(2)
+	sample.Tests(6)
 	os.Exit(clustertest.Main(m))
 }
 

@@ -9,11 +9,15 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	sample.Tests(3)
+	os.Exit(clustertest.Main(m))
+}
 
 // one asks a database a question with one answer.
 func one(t *testing.T, url, query string) string {

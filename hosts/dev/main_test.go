@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(3, "TestTheREADMEsSessionWorksAndARestartKeepsEverything")
+	sample.Tests(5, "TestTheREADMEsSessionWorksAndARestartKeepsEverything")
 	os.Exit(clustertest.Main(m))
 }

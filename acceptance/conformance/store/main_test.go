@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(3)
+	sample.Tests(6)
 	status := clustertest.Main(m)
 	if recordFile != "" && status == 0 {
 		if err := recorded.write(); err != nil {
