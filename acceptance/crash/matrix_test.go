@@ -255,8 +255,8 @@ func TestKilledOverAMoment(t *testing.T) {
 	}
 }
 
-// TestKilled kills at every point. Each group has a stack; of a sample, all share one, which by turns keeps its backups in an object
-// store.
+// TestKilled kills at every point. Each group has a stack; of a sample, all share one, which by turns keeps its backups in an
+// object store.
 func TestKilled(t *testing.T) {
 	if !sample.Whole() {
 		killsSome(t)

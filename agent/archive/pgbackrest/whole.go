@@ -39,8 +39,8 @@ func majorIn(info []byte) (int, error) {
 // walPattern is how a folder of a server's WAL is named: by the server's major version, and its number in the archive.
 var walPattern = regexp.MustCompile(`^\d+-\d+$`)
 
-// walFolder is the folder of the server's WAL, or empty where the archive has none yet, or is none. A server keeps its version, so
-// that there is one at most.
+// walFolder is the folder of the server's WAL, or empty where the archive has none yet, or is none. A server keeps its version,
+// so that there is one at most.
 func (e *Engine) walFolder(ctx context.Context) (string, error) {
 	const parent = "archive/" + stanza
 	files, err := e.list(ctx, parent)
