@@ -27,7 +27,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next versions on-version openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
+	objectstore offsite moves clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
 	try-terraform try-traces try-monitoring second-machine
 
 help: ## list the targets
@@ -105,7 +105,7 @@ test: ready ## run the tests, including those on the real stack; of what takes l
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite versions
+	$(MAKE) --no-print-directory offsite moves versions
 	$(MAKE) --no-print-directory -j2 $(BESIDE)
 
 # What measures nothing, and may run beside each other.
@@ -166,6 +166,12 @@ openapi: ## lint the OpenAPI document, and try clients in Go and TypeScript gene
 offsite: toolchain objectstore ## measure an archive in an object store: with 200 databases and one of 500 MB, and with 1,000
 	PGHERD_OFFSITE=200x500 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run '^TestOffsite$$' ./acceptance/offsite
 	PGHERD_CROWD=1000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run '^TestCrowd$$' ./acceptance/offsite
+
+# Of a database that is moved, in megabytes: three times as much has to be free. Of the databases of a server that is drained.
+MOVE ?= 10000
+DRAIN ?= 50
+moves: toolchain ## move a database of MOVE megabytes under load, and DRAIN databases off a server; measure, and hold what is promised
+	PGHERD_MOVE=$(MOVE) PGHERD_DRAIN=$(DRAIN) $(GO) test -count=1 -v -timeout 2h -parallel 1 ./acceptance/moves
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
