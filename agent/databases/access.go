@@ -96,11 +96,20 @@ func (x *Databases) EmptyAtOnce(ctx context.Context, d ledger.Database) error {
 	if err := x.emptyOf(ctx, d, in); err != nil {
 		return err
 	}
-	return x.pooler.Evict(ctx, in) // who has come in before PostgreSQL let none of the logins in
+	return x.evict(ctx, d, in) // who has come in before PostgreSQL let none of the logins in
+}
+
+// evict ends clients at the pooler, unless these are sent on to the server from which the database comes back.
+func (x *Databases) evict(ctx context.Context, d ledger.Database, who pooler.Who) error {
+	sentOn, err := pg.One[bool](ctx, x.db, "SELECT EXISTS (SELECT FROM pooler.forward WHERE database = $1)", d.Name)
+	if err != nil || sentOn {
+		return err
+	}
+	return x.pooler.Evict(ctx, who)
 }
 
 func (x *Databases) emptyOf(ctx context.Context, d ledger.Database, who pooler.Who) error {
-	if err := x.pooler.Evict(ctx, who); err != nil {
+	if err := x.evict(ctx, d, who); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessEvicted)
@@ -118,10 +127,26 @@ func (x *Databases) emptyOf(ctx context.Context, d ledger.Database, who pooler.W
 // LetIn opens a database to its enabled logins, in one transaction with further statements. Of one that is shut the logins stay
 // as they are.
 func (x *Databases) LetIn(ctx context.Context, d ledger.Database, more ...string) error {
+	if err := x.SendOnNoMore(ctx, d); err != nil {
+		return err
+	}
 	if d.Shut {
 		return pg.Atomically(ctx, x.db, more...)
 	}
 	return x.changeLogins(ctx, d, "LOGIN", more...)
+}
+
+// SendOnNoMore has PgBouncer lead to a database that comes back from another server, to which who came for it here was sent on
+// until now.
+func (x *Databases) SendOnNoMore(ctx context.Context, d ledger.Database) error {
+	done, err := x.db.ExecContext(ctx, "DELETE FROM pooler.forward WHERE database = $1", d.Name)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	return x.pooler.Sync(ctx, x.ledger.PoolerState)
 }
 
 // changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in

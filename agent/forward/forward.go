@@ -7,8 +7,9 @@
 // has no certificate. With a setting that takes either, somebody in between would be taken for the other server. The price is
 // that connections that are sent on end with the agent, which its clients take for a server that restarts.
 //
-// A forward ends by itself at its time: its verifiers are given to nobody from that moment on. It ends at once where a database
-// of its name comes into service here, by a trigger of the ledger.
+// A forward ends by itself at its time: its verifiers are given to nobody from that moment on. It ends at once where another
+// database of its name comes into service here, by a trigger of the ledger. Where its own database comes back, it stands until
+// customers are let in here.
 package forward
 
 import (

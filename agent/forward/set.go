@@ -67,11 +67,13 @@ func (x *Forwards) evict(ctx context.Context, c command.Forward) error {
 	return err
 }
 
-// refuseTaken refuses a name that is in use here, and logins that are.
+// refuseTaken refuses a name that is in use here, and logins that are. A database that comes back is sent on as before until
+// customers are let in here.
 func (x *Forwards) refuseTaken(ctx context.Context, c command.Forward) error {
-	const query = `SELECT EXISTS (SELECT FROM ledger.database WHERE name = $1 AND isolated IS NULL)
-		OR EXISTS (SELECT FROM pg_database WHERE datname = $1)
-		OR EXISTS (SELECT FROM pooler.forward WHERE database = $1 AND database_id <> $2)`
+	const query = `SELECT EXISTS (SELECT FROM pooler.forward WHERE database = $1 AND database_id <> $2)
+		OR NOT EXISTS (SELECT FROM pooler.forward WHERE database = $1) AND (
+			EXISTS (SELECT FROM ledger.database WHERE name = $1 AND isolated IS NULL)
+			OR EXISTS (SELECT FROM pg_database WHERE datname = $1))`
 	taken, err := pg.One[bool](ctx, x.db, query, c.Name, string(c.DatabaseID))
 	switch {
 	case err != nil:
@@ -81,7 +83,7 @@ func (x *Forwards) refuseTaken(ctx context.Context, c command.Forward) error {
 			c.Name)
 	}
 	const others = `SELECT EXISTS (SELECT FROM unnest($1::text[]) n (login)
-		WHERE EXISTS (SELECT FROM pooler.gate g WHERE g.login = n.login)
+		WHERE EXISTS (SELECT FROM pooler.gate g WHERE g.login = n.login AND g.database <> $2)
 		OR EXISTS (SELECT FROM pooler.forwarded s WHERE s.login = n.login AND s.database <> $2))`
 	taken, err = pg.One[bool](ctx, x.db, others, arrayOf(usernames(c)), c.Name)
 	if err == nil && taken {

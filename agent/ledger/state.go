@@ -14,16 +14,16 @@ import (
 
 // PoolerState reads the desired state of PgBouncer: every database with its logins, also those of other servers to which clients
 // are sent on. A database that is still being created is included, which is harmless, as its gates are closed; one that is out of
-// service is not.
+// service is not, nor one that comes back from another server, to which clients are sent on as long as the forward stands.
 func (l *Ledger) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], d.welcome::text[], array_agg(g.login ORDER BY g.login),
 			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login), 0
 		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name LEFT JOIN ledger.role p ON p.name = g.login
-		WHERE d.isolated IS NULL GROUP BY d.id
+		WHERE d.isolated IS NULL AND NOT EXISTS (SELECT FROM pooler.forward w WHERE w.database = d.name) GROUP BY d.id
 		UNION ALL SELECT w.database, w.connection_cap, w.networks::text[], '{}', coalesce(array_agg(s.login ORDER BY s.login)
 			FILTER (WHERE s.login IS NOT NULL), '{}'), coalesce(array_agg(0) FILTER (WHERE s.login IS NOT NULL), '{}'), w.socket
 		FROM pooler.forward w LEFT JOIN pooler.forwarded s ON s.database = w.database
-			AND NOT EXISTS (SELECT FROM pooler.gate g WHERE g.login = s.login)
+			AND NOT EXISTS (SELECT FROM pooler.gate g WHERE g.login = s.login AND g.database <> s.database)
 		GROUP BY w.database`
 	s := pooler.State{Settings: l.settings}
 	err := pg.Each(ctx, l.db, func(rows *sql.Rows) error {

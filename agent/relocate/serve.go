@@ -51,6 +51,9 @@ func (x *Relocator) serveHere(ctx context.Context, e protocol.Command, c command
 		return none, err
 	}
 	statements = append(statements, in...)
+	if err := x.databases.SendOnNoMore(ctx, d); err != nil {
+		return none, err
+	}
 	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
 		return none, err
 	}

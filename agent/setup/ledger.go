@@ -10,7 +10,7 @@ import (
 )
 
 // LedgerFormat is the number of the ledger that this program makes and uses.
-const LedgerFormat = 7
+const LedgerFormat = 8
 
 // CheckLedger refuses a ledger of another format; 0 is one of before there were formats.
 func CheckLedger(format int64) error {

@@ -121,14 +121,15 @@ END
 $$;
 CREATE TRIGGER incarnate AFTER INSERT OR UPDATE OF oid ON ledger.database FOR EACH ROW EXECUTE FUNCTION ledger.incarnate();
 
--- A database that is in service here is no other server's: nobody is sent on for its name any more.
+-- A database that is in service here is no other server's: nobody is sent on for its name any more. One that comes back is sent on
+-- until customers are let in here.
 CREATE FUNCTION ledger.end_forward() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    DELETE FROM pooler.forward WHERE database = NEW.name;
+    DELETE FROM pooler.forward WHERE database = NEW.name AND (NEW.open OR database_id <> NEW.id);
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER end_forward AFTER INSERT OR UPDATE OF name, isolated ON ledger.database
+CREATE TRIGGER end_forward AFTER INSERT OR UPDATE OF name, isolated, open ON ledger.database
     FOR EACH ROW WHEN (NEW.isolated IS NULL) EXECUTE FUNCTION ledger.end_forward();
 
 -- A commit that the agent makes where nobody else does: a moment is known to be replayed once a later commit is seen.

@@ -1,7 +1,9 @@
 package controlplane_test
 
 import (
+	"context"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -111,8 +113,17 @@ func TestForwardsOfMovesAfterAnother(t *testing.T) {
 	w.forwarding()
 	equal(t, "by the first", w.comesTo(w.home()), true)
 	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To, q.Forward = w.machine.ID, time.Hour }))(t)
+	looked := 0
+	w.home().OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if slices.Contains([]string{"EnsureDatabase", "Load", "Follow"}, c.Method) {
+			looked++
+			f.Then = func() { equal(t, "by the first, after "+c.Method, w.comesTo(w.home()), true) }
+		}
+		return f
+	})
 	w.work(w.ControlPlane)
 	w.forwarding()
+	equal(t, "looked", looked > 2, true)
 	equal(t, "server", w.reached(w.source()).Record().ServerID, w.machine.ID)
 	for name, s := range map[string]*fakeagent.Server{"the first": w.home(), "the second": w.server, "the third": on} {
 		equal(t, "by "+name, w.comesTo(s), true)

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
 	"github.com/pgherd/pgherd/core/database"
@@ -138,6 +139,24 @@ func TestALostServerWithoutAnArchive(t *testing.T) {
 			equal(t, "from", w.log(w.source())[0].Details["source"], rebuild.FromBackup)
 		})
 	}
+}
+
+// A server that sends on to the one that is lost has the database back, and sends nobody on any more.
+func TestALostServerOfADatabaseThatIsSentOn(t *testing.T) {
+	w := newLostWorld(t)
+	w.server.SetUnreachable(false)
+	for _, to := range []id.ServerID{w.other.ID, w.machine.ID} {
+		q := moves.Request{DatabaseID: w.source(), To: to, Closed: true, Forward: time.Hour}
+		must(w.Operator.MoveDatabase(w.ctx, q, anOrder))(t)
+		w.work(w.ControlPlane)
+	}
+	equal(t, "sent on", len(w.on.Forwards()), 1)
+	w.gone()
+	w.recovers()
+	equal(t, "the owner logs in", w.on.CanLogIn(customer, "shop", w.latest.Username, w.latest.Password), true)
+	equal(t, "sent on then", len(w.on.Forwards()), 0)
+	w.later(time.Minute)
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
 }
 
 // What is stopped stays so, and nothing else is lost by it.

@@ -23,12 +23,14 @@ func TestExamineForwards(t *testing.T) {
 	for what, c := range map[string]struct {
 		has  []command.InventoryForward
 		cut  bool
+		busy bool
 		want []Forward
 		code Code
 	}{
 		"none":                             {},
 		"as the metadata have it":          {has: listed(""), want: wanted(nil)},
 		"unknown":                          {has: listed(""), code: ForwardUnknown},
+		"unknown while it comes back":      {has: listed(""), busy: true},
 		"unknown, to one that is away":     {has: listed("it is away"), code: ForwardUnknown},
 		"to one that is away":              {has: listed("it is away"), want: wanted(nil), code: ForwardFails},
 		"missing":                          {want: wanted(nil), code: ForwardMissing},
@@ -42,6 +44,9 @@ func TestExamineForwards(t *testing.T) {
 		if c.code != "" {
 			codes = append(codes, c.code)
 		}
-		t.Run(what, func(t *testing.T) { wantCodes(t, ExamineForwards(c.has, c.cut, c.want, at), codes...) })
+		t.Run(what, func(t *testing.T) {
+			beside := Around{Busy: map[string]bool{"shop": c.busy}}
+			wantCodes(t, ExamineForwards(command.Strays{Forwards: c.has, Cut: c.cut}, c.want, beside, at), codes...)
+		})
 	}
 }

@@ -91,6 +91,6 @@ func pair(t *testing.T) conformance.Pair {
 	to.SetPublicCA("its certificate")
 	return conformance.Pair{
 		Source: conformance.Stand{Agent: source, Server: view{at}}, Target: conformance.Stand{Agent: target, Server: view{to}},
-		Peer: command.Peer{URL: "https://source.test"},
+		Peer: command.Peer{URL: "https://source.test"}, Back: command.Peer{URL: "https://target.test"},
 	}
 }

@@ -80,12 +80,12 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 		return err
 	}
 	s.lastOID++
-	s.takeBack(c.Name)
 	s.databases[c.DatabaseID] = &databaseState{
 		id: c.DatabaseID, account: c.AccountID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, cap: c.ConnectionCap,
 		madeBy: f.OperationID, key: c.BackupKey, made: s.clock.Now(), logins: loginsOf(c), open: !c.Closed, empty: c.Closed,
 		sessions: map[*Session]bool{}, extensions: make(map[extension.Name]installed),
 	}
+	s.takeBack(s.databases[c.DatabaseID])
 	if !c.Closed {
 		s.remember(s.databases[c.DatabaseID])
 	}

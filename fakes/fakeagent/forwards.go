@@ -30,8 +30,8 @@ func (s *Server) address() netip.Addr {
 }
 
 func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
-	delete(s.forwards, c.DatabaseID)
-	if s.databases[c.DatabaseID] != nil || s.taken(c.Name) || s.forwarding(c.Name) {
+	_, again := s.forwards[c.DatabaseID] // as of a database that comes back
+	if !again && (s.databases[c.DatabaseID] != nil || s.taken(c.Name) || s.forwarding(c.Name)) {
 		return command.Forwarded{}, command.Refuse(command.ReasonNameTaken, "the server has a database %s", c.Name)
 	}
 	f := &forwarded{
@@ -54,9 +54,11 @@ func (s *Server) forwarding(name string) bool {
 	return false
 }
 
-// takeBack has a name be this server's again.
-func (s *Server) takeBack(name string) {
-	maps.DeleteFunc(s.forwards, func(_ id.DatabaseID, f *forwarded) bool { return f.name == name })
+// takeBack has the name of a database be this server's again. Of one that comes back, that is once customers are let in.
+func (s *Server) takeBack(d *databaseState) {
+	maps.DeleteFunc(s.forwards, func(of id.DatabaseID, f *forwarded) bool {
+		return f.name == d.name && (of != d.id || !d.empty)
+	})
 }
 
 func (s *Server) endForward(c command.EndForward) (none command.None, err error) {

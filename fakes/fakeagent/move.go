@@ -311,6 +311,7 @@ func (s *Server) serveMoved(op id.OperationID, d *databaseState, c command.Serve
 		}
 	}
 	d.empty, d.open = false, c.Open
+	s.takeBack(d)
 	s.forgetMove(op)
 	s.ended[op] = true
 	return none, nil

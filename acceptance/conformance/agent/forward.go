@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pa
 		"it ends by itself":                         (*forwarding).runsOut,
 		"it is listed":                              (*forwarding).isListed,
 		"who is not known is nobody's server":       (*forwarding).proves,
+		"who comes back is sent on until it serves": (*forwarding).comesBack,
 		"a name that is there is not sent on":       (*forwarding).isTaken,
 		"a database that is made takes its name":    (*forwarding).givesWay,
 	} {
@@ -214,4 +216,38 @@ func (f *forwarding) givesWay() {
 	f.wantSent(false)
 	_, err := f.forward(nil)
 	wantReason(f.t, err, command.ReasonNameTaken)
+}
+
+// comesBack moves the database back, closed. Until customers are kept out for that, they are sent on as before; and as soon as it
+// serves, they get in where they come.
+func (f *forwarding) comesBack() {
+	f.begun()
+	back := *f.moving
+	back.Pair = Pair{Source: f.Target, Target: f.Source, Peer: f.Back}
+	back.fence, back.peer, back.token, back.closed = newFence(), f.Back, strings.Repeat("b", 40), true
+	back.peer.Token = back.token
+	back.dump.Followed = false
+	back.tell(f.t, back.Target, back.make)
+	f.wantSent(true)
+	other := f.make.Logins[0]
+	_, err := f.forward(func(c *command.Forward) { c.Logins = c.Logins[1:] })
+	noError(f.t, err)
+	f.wantSentAs(other, false)
+	_, err = f.forward(nil)
+	noError(f.t, err)
+	back.admits(f.t)
+	back.parts(f.t)
+	f.wantSent(false)
+	back.dumped(f.t)
+	back.loaded(f.t)
+	if has := f.listed(); has == nil {
+		f.t.Error("it is not listed any more, before the database serves")
+	}
+	back.tell(f.t, back.Target, command.Serve{DatabaseID: f.make.DatabaseID, Open: true, Generation: 100})
+	f.wantSent(true)
+	if has := f.listed(); has != nil {
+		f.t.Errorf("a database that serves is listed as sent on: %+v", has)
+	}
+	back.tell(f.t, back.Source, command.Depart{DatabaseID: f.make.DatabaseID})
+	f.wantSent(true)
 }

@@ -16,8 +16,8 @@ import (
 // Pair is two servers, of which databases move from one to the other.
 type Pair struct {
 	Source, Target Stand
-	// Peer is how the target's agent reaches the source's, without a token.
-	Peer command.Peer
+	// Peer is how the target's agent reaches the source's, without a token, and Back the reverse.
+	Peer, Back command.Peer
 }
 
 // moveCases are each about a database of its own.

@@ -25,6 +25,7 @@ func TestRealForwards(t *testing.T) {
 	pair := conformance.Pair{
 		Source: startReal(t, source), Target: startReal(t, target),
 		Peer: command.Peer{URL: "https://" + source.Config.Listen, CA: source.CA(t)},
+		Back: command.Peer{URL: "https://" + target.Config.Listen, CA: target.CA(t)},
 	}
 	conformance.Forwards(t, "127.0.0.1", target.Config.Pooler.ListenPort, func(*testing.T) conformance.Pair { return pair })
 }

@@ -257,7 +257,7 @@ func (l *checkup) strays(ctx context.Context) error {
 		return l.forwards(ctx, tx)
 	})
 	if err == nil {
-		l.found = append(l.found, doctor.ExamineForwards(has.Forwards, has.Cut, want, l.base.Clock.Now())...)
+		l.found = append(l.found, doctor.ExamineForwards(has, want, around, l.base.Clock.Now())...)
 	}
 	return err
 }

@@ -112,9 +112,6 @@ func (t *turn) make(ctx context.Context) (work.Next, error) {
 	if err != nil {
 		return work.Next{}, err
 	}
-	if err := t.cleared(ctx); err != nil {
-		return work.Next{}, err
-	}
 	switch refused, err := provision.Stand(ctx, t.m.base, t.Lease, t.to.agent, t.Record, all); {
 	case err != nil:
 		return work.Next{}, err

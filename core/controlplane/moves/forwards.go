@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -288,23 +287,18 @@ func (m *Moves) EndForwards(ctx context.Context, db id.DatabaseID, on id.ServerI
 	})
 }
 
-// cleared has the server to which a database comes back send nobody on, before it makes the database.
-func (t *turn) cleared(ctx context.Context) error {
-	all, err := ports.Read(ctx, t.m.base.Store, func(ctx context.Context, tx ports.Tx) ([]move.Forward, error) {
-		return tx.Forwards().Of(ctx, t.Record.ID)
-	})
-	at := slices.IndexFunc(all, func(f move.Forward) bool { return f.ServerID == t.to.ID })
-	if err != nil || at < 0 {
+// sendOn stores that the server that is left sends on who still comes, as long as the order says, and the one that the database
+// comes to no more: that ends it as soon as it serves.
+func (t *turn) sendOn(ctx context.Context, tx ports.Tx) error {
+	all, err := tx.Forwards().Of(ctx, t.Record.ID)
+	if err != nil {
 		return err
 	}
-	f, err := t.m.end(ctx, t.to.agent, all[at])
-	return errors.Join(err, t.m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Forwards().Put(ctx, f.Ended(t.m.base.Clock.Now()))
-	}))
-}
-
-// sendOn stores that the server that is left sends on who still comes, as long as the order says.
-func (t *turn) sendOn(ctx context.Context, tx ports.Tx) error {
+	if slices.ContainsFunc(all, func(f move.Forward) bool { return f.ServerID == t.to.ID }) {
+		if err := tx.Forwards().Remove(ctx, t.Record.ID, t.to.ID); err != nil {
+			return err
+		}
+	}
 	if t.Input.Forward <= 0 {
 		return nil
 	}
