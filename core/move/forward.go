@@ -40,8 +40,15 @@ const (
 // Over reports whether nobody is to be sent on any more.
 func (f Forward) Over(now time.Time) bool { return f.EndedAt != nil || !now.Before(f.Until) }
 
-// Forgotten reports whether it is not worth telling the server any more that it is over.
-func (f Forward) Forgotten(now time.Time) bool { return !now.Before(f.Until.Add(forgetAfter)) }
+// Forgotten reports whether it is not worth telling the server any more that it is over: whom it still sends on, by passwords of
+// that time, the database's server knows or does not know.
+func (f Forward) Forgotten(now time.Time) bool {
+	over := f.Until
+	if f.EndedAt != nil && f.EndedAt.Before(over) {
+		over = *f.EndedAt
+	}
+	return !now.Before(over.Add(forgetAfter))
+}
 
 // Looked is the forward after a look that went well, or wrong for a reason.
 func (f Forward) Looked(now time.Time, why string) Forward {

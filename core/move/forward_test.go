@@ -37,7 +37,8 @@ func TestWhenAForwardIsOver(t *testing.T) {
 		}
 	}
 	ended := f.Ended(noon.Add(-time.Hour))
-	if again := ended.Ended(noon); !again.EndedAt.Equal(*ended.EndedAt) || !ended.Over(noon.Add(-time.Hour)) {
+	if again := ended.Ended(noon); !again.EndedAt.Equal(*ended.EndedAt) || !ended.Over(noon.Add(-time.Hour)) ||
+		ended.Forgotten(ended.EndedAt.Add(forgetAfter-time.Second)) || !ended.Forgotten(ended.EndedAt.Add(forgetAfter)) {
 		t.Errorf("%+v", ended)
 	}
 }
