@@ -28,12 +28,19 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 			}
 		},
 		Run: func(ctx context.Context, j jobs.Job, c command.Backup, tell jobs.Tell) (command.BackupReport, error) {
-			return reported(x.Run(ctx, request(j, c), tell))
+			report, err := reported(x.Run(ctx, request(j, c), tell))
+			if err == nil && c.Fetch != nil {
+				x.Peers.Forget(j.OperationID) // what has a result is told of no more
+			}
+			return report, err
 		},
 		Abandon: func(ctx context.Context, j jobs.Job, c command.Backup, attempts int, last error) (command.BackupReport, error) {
 			return reported(x.Abandon(ctx, request(j, c), attempts, last))
 		},
 		Discard: func(ctx context.Context, j jobs.Job, c command.Backup) error {
+			if c.Fetch != nil {
+				x.Peers.Forget(j.OperationID)
+			}
 			if err := x.unkeep(ctx, request(j, c)); err != nil {
 				return err
 			}
