@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -25,6 +26,7 @@ import (
 // dispute is an account that is suspended and resumed while its owner, an operator and the service work on its databases.
 type dispute struct {
 	*world
+	other     *fakeagent.Server // databases move between it and the first one
 	dice      *rand.Rand
 	all       []databases.Created
 	suspended bool
@@ -42,11 +44,26 @@ func newDispute(t *testing.T, seed uint64) *dispute {
 	ok(t, d.Operator.SetAutoEnroll(d.ctx, d.account.ID, true))
 	d.restorable(database.SingleLogin)
 	d.all = append(d.all, d.latest, d.made("blog"))
-	d.server.OnCall(func(context.Context, fakeagent.Call) fakeagent.Fault {
-		d.stayShut()
-		return fakeagent.Fault{}
-	})
+	_, d.other = d.another("two", 0)
+	for _, s := range d.servers() {
+		s.OnCall(func(context.Context, fakeagent.Call) fakeagent.Fault {
+			d.stayShut()
+			return fakeagent.Fault{}
+		})
+	}
 	return d
+}
+
+func (d *dispute) servers() []*fakeagent.Server { return []*fakeagent.Server{d.server, d.other} }
+
+// either is one of the servers.
+func (d *dispute) either() *fakeagent.Server { return d.servers()[d.dice.IntN(2)] }
+
+// logsIn reports whether the owner gets into a database, at whichever server.
+func (d *dispute) logsIn(c databases.Created) bool {
+	return slices.ContainsFunc(d.servers(), func(s *fakeagent.Server) bool {
+		return s.CanLogIn(customer, c.Record.Name, c.Username, c.Password)
+	})
 }
 
 func (d *dispute) one() databases.Created { return d.all[d.dice.IntN(len(d.all))] }
@@ -120,12 +137,29 @@ var quarrels = map[string]func(d *dispute){
 		}
 		ok(d.t, disputed(err))
 	},
+	"move": func(d *dispute) {
+		r, some := d.record(d.one().Record.ID)
+		if !some {
+			return
+		}
+		q := moves.Request{DatabaseID: r.ID, Closed: d.dice.IntN(2) == 0, Forward: time.Duration(d.dice.IntN(2)) * time.Hour}
+		for _, s := range must(d.Operator.Servers(d.ctx))(d.t) {
+			if s.ID != r.ServerID {
+				q.To = s.ID
+			}
+		}
+		_, err := d.Operator.MoveDatabase(d.ctx, q, grace)
+		if fault.Has(err, fault.ValidationError) { // as of one that cannot be followed
+			err = nil
+		}
+		ok(d.t, disputed(err))
+	},
 	"work":    func(d *dispute) { must(d.Work.RunNext(d.ctx))(d.t) },
 	"work on": func(d *dispute) { d.clock.Advance(time.Minute); must(d.Work.RunNext(d.ctx))(d.t) },
 	"round":   func(d *dispute) { d.round() },
-	"lose":    func(d *dispute) { d.server.LoseReplies(1) },
-	"away":    func(d *dispute) { d.server.SetUnreachable(true) },
-	"back":    func(d *dispute) { d.server.SetUnreachable(false) },
+	"lose":    func(d *dispute) { d.either().LoseReplies(1) },
+	"away":    func(d *dispute) { d.either().SetUnreachable(true) },
+	"back":    func(d *dispute) { d.either().SetUnreachable(false) },
 }
 
 func (d *dispute) ownerSets(db id.DatabaseID, action database.Event) error {
@@ -192,9 +226,11 @@ func (d *dispute) stayShut() {
 // settles has everything done that can be, and demands that whoever may get in does, and nobody else.
 func (d *dispute) settles() {
 	d.t.Helper()
-	d.server.SetUnreachable(false)
-	d.server.LoseReplies(0)
-	for range 30 {
+	for _, s := range d.servers() {
+		s.SetUnreachable(false)
+		s.LoseReplies(0)
+	}
+	for range 60 {
 		must(d.Work.RunNext(d.ctx))(d.t)
 		d.round()
 		d.clock.Advance(time.Minute)
@@ -220,7 +256,7 @@ func (d *dispute) settles() {
 }
 
 // Whatever is done to databases while their account is suspended and resumed, they end as account and record say, and one that a
-// suspension has closed is never open before its end.
+// suspension has closed is never open before its end, nor at the server that it moves to.
 func TestSuspensionsInterleaved(t *testing.T) {
 	names := make([]string, 0, len(quarrels))
 	for name := range quarrels {
