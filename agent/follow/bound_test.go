@@ -1,0 +1,45 @@
+package follow_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/check"
+)
+
+// What is kept for a move of which nobody has spoken for a day is dropped, with its operation still open: nothing of the log is
+// kept for it any more, and whoever comes back to the move hears that.
+func TestASlotOutlivesNoMove(t *testing.T) {
+	t.Parallel()
+	for what, over := range map[string][]string{
+		"silence": {`UPDATE ledger.operation SET spoken_at = now() - interval '24 hours' WHERE id = '%OPERATION%'`},
+		"too far behind": {
+			`ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'`, `SELECT pg_reload_conf()`,
+			`CREATE TABLE public.filler AS SELECT repeat(md5(n::text), 100) AS x FROM generate_series(1, 20000) n`,
+			`SELECT pg_switch_wal()`, `CHECKPOINT`, `DROP TABLE public.filler`, `SELECT pg_switch_wal()`, `CHECKPOINT`,
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			m := newMove(t, `CREATE TABLE entry (n int PRIMARY KEY)`)
+			m.dumps(t)
+			slots := `SELECT count(*)::text FROM pg_replication_slots`
+			if n := m.source.One(t, slots); n != "1" {
+				t.Fatalf("%s slots are kept", n)
+			}
+			for _, statement := range over {
+				check.Must(m.source.Super.Exec(strings.ReplaceAll(statement, "%OPERATION%", m.operation)))(t)
+			}
+			const left = `SELECT (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM ledger.followed WHERE why = '')`
+			check.Eventually(t, "the slot is kept", func() bool { return m.source.One(t, "SELECT ("+left+")::text") == "0" })
+			_, reason, err := m.source.Send(agenttest.Told(m.operation, m.epoch, m.parting()))
+			if err != nil || reason == "" {
+				t.Errorf("the parting: %q, %v", reason, err)
+			}
+			agenttest.Works(t, "the owner", m.source.Owner(t, m.w))
+			m.source.Done(t, agenttest.Closing(m.operation))
+			nothingKept(t, m.source)
+		})
+	}
+}
