@@ -22,8 +22,8 @@ type Backups interface {
 	// MarkDeleting records the intent to delete the file, and returns the record; a record that is already marked keeps its time.
 	// ErrNoRow when there is no such backup.
 	MarkDeleting(ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time) (backup.Backup, error)
-	// Save writes the expiry of a backup, its verification, and what reading it again has found; ErrNoRow when there is none of its
-	// operation that is not being deleted.
+	// Save writes the expiry of a backup, its verification, what reading it again has found, and which server keeps it; ErrNoRow
+	// when there is none of its operation that is not being deleted.
 	Save(ctx context.Context, b backup.Backup) error
 	// Remove deletes the record of a file that is gone.
 	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error

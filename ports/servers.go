@@ -44,7 +44,7 @@ type Servers interface {
 	// Contents counts what is on a server; zero where there is none.
 	Contents(ctx context.Context, server id.ServerID) (server.Contents, error)
 	// Remove forgets a server, with the qualifications of its extensions; ErrNoRow where there is none, ErrReferenced while there
-	// are databases on it. Rooms that waits for it then finds the others.
+	// are databases on it. Backups that it has kept are then kept by nobody. Rooms that waits for it then finds the others.
 	Remove(ctx context.Context, server id.ServerID) error
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var backupTable = pgdb.TableOf[backup.Backup]("backups", "last").Added("ON CONFLICT (operation_id) DO NOTHING")
+var backupTable = pgdb.TableOf[backup.Backup]("backups", "last").WithOptional("kept_by").
+	Added("ON CONFLICT (operation_id) DO NOTHING")
 
 // lastBackup is backup.Backup.Last of a backup t; the conformance suite compares it with the rule.
 const lastBackup = `NOT EXISTS (
@@ -34,10 +35,10 @@ var (
 		ORDER BY 1`)
 	markBackup = pgdb.Define(pgdb.Dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
 			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.Row("t")))
-	saveBackup = pgdb.Define(backupTable.Update([]string{"expires_at", "verified_at", "last_read_at", "damaged_at"},
+	saveBackup = pgdb.Define(backupTable.Update([]string{"expires_at", "verified_at", "last_read_at", "damaged_at", "kept_by"},
 		"operation_id = ? AND deleting_at IS NULL"))
 	removeBackup  = pgdb.Written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
-	doomedBackups = pgdb.Define(readBackups().Columns("d.server_id", "d.account_id").
+	doomedBackups = pgdb.Define(readBackups().Columns("coalesce(t.kept_by, d.server_id) AS server_id", "d.account_id").
 			Join("databases d ON d.id = t.database_id").
 			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT t.held AND NOT d."+gone+" AND NOT "+lastBackup+")").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
@@ -74,7 +75,7 @@ func (b backups) MarkDeleting(
 
 func (b backups) Save(ctx context.Context, row backup.Backup) error {
 	return b.MustChange(ctx, ports.ErrNoRow, saveBackup,
-		row.ExpiresAt, row.VerifiedAt, row.LastReadAt, row.DamagedAt, row.OperationID)
+		row.ExpiresAt, row.VerifiedAt, row.LastReadAt, row.DamagedAt, row.KeptBy, row.OperationID)
 }
 
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {

@@ -31,7 +31,8 @@ var (
 			(SELECT count(*) FROM operations WHERE server_id = $1 AND NOT logins AND %[3]s) AS operations,
 			(SELECT count(*) FROM role_changes c JOIN databases o ON o.id = c.database_id
 				WHERE o.server_id = $1 AND c.status = 'pending') AS changes,
-			(SELECT count(*) FROM forwards WHERE server_id = $1) AS forwards
+			(SELECT count(*) FROM forwards WHERE server_id = $1) AS forwards,
+			(SELECT count(*) FROM backups WHERE kept_by = $1) AS kept
 		FROM %[4]s`, gone, soldConnections, open, standingOn("$1")))
 	forgetQualifications = pgdb.Written("DELETE FROM extension_qualifications WHERE server_id = $1")
 	removeServer         = pgdb.Written("DELETE FROM servers WHERE id = $1")

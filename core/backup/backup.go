@@ -47,6 +47,7 @@ type Backup struct {
 	DamagedAt      *time.Time     `db:"damaged_at"`    // when that found it damaged; such a one is not verified
 	RoleManifest   bool           `db:"role_manifest"` // its manifest names the logins and their grants
 	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
+	KeptBy         id.ServerID    `db:"kept_by"`       // a server that the database has left, and that alone has the file; or empty
 	Last           bool           `db:"last"`          // it outlasts all others of its database that stay; not stored
 }
 

@@ -277,6 +277,49 @@ func TestAMoveWhoseSourceDies(t *testing.T) {
 		equal(t, want, strings.Contains(notes, want), true)
 	}
 	equal(t, "damaged", w.backups(w.reached(w.source()))[0].DamagedAt != nil, true)
+	_, err := w.Operator.RemoveServer(w.ctx, w.machine.ID)
+	refusedOn(t, "its server", err, "server", "1 backup that did not come along")
+	must(w.Operator.RemoveServerAndBackups(w.ctx, w.machine.ID))(t)
+	equal(t, "kept by", w.backups(w.reached(w.source()))[0].KeptBy, id.ServerID(""))
+}
+
+// One backup that does not come holds up none of the others, and the move for no longer than its tries. It stays where it is, as
+// does what no record names; and a move back has it again.
+func TestBackupsThatStayBehind(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	for range 2 {
+		w.clock.Advance(time.Minute)
+		must(w.Backups.Start(w.ctx, w.reached(w.source())))(t)
+		w.work(w.ControlPlane)
+	}
+	all := w.backups(w.reached(w.source()))
+	unknown, stays := all[0].Filename, all[1].Filename
+	w.inStore(func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Remove(ctx, w.source(), unknown) })
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "AdoptBackup" && c.Filename == stays {
+			f.Before = ports.ErrAgentUnreachable
+		}
+		return f
+	})
+	o := must(w.moves(w.ControlPlane))(t)
+	for range 60 {
+		must(w.Work.RunNext(w.ctx))(t)
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
+	equal(t, "files that came along", w.server.Files(), 1)
+	equal(t, "files that stay", w.home().Files(), 2)
+	equal(t, "notes", len(must(operation.Decode[move.Result](w.operation(o.ID).Result))(t).Notes), 2)
+	kept := w.backups(w.reached(w.source()))[0]
+	equal(t, "kept by", kept.KeptBy, w.machine.ID)
+	equal(t, "damaged", kept.DamagedAt != nil, true)
+	w.server.OnCall(nil)
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To = w.machine.ID }))(t)
+	w.work(w.ControlPlane)
+	equal(t, "kept by nobody", w.backups(w.reached(w.source()))[0].KeptBy, id.ServerID(""))
+	equal(t, "files where it is", w.home().Files(), 3)
+	equal(t, "files left", w.server.Files(), 0)
 }
 
 // The server that a database comes to is served again and again after the pivot.

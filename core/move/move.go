@@ -65,6 +65,8 @@ const (
 	PartTime = 10 * time.Second
 	// MostParts is how often one move tries to keep customers out.
 	MostParts = 10
+	// MostSettling is for how long backups may be carried over. Whatever is not there by then stays at the server that is left.
+	MostSettling = 24 * time.Hour
 	// MostTries is how often what comes after the pivot is tried at the server that is left, which may be gone.
 	MostTries = 12
 	// leastShut is for how long customers are kept out of a closed move at most, of however small a database.
@@ -92,6 +94,15 @@ func (in Input) Overdue(now time.Time) *fault.Error {
 			"the other server did not catch up within %s: there is too much writing; it stays where it was", MostFollowing)
 	}
 	return nil
+}
+
+// SettledBy is until when backups are carried over. created is when the move was ordered.
+func (in Input) SettledBy(created time.Time) time.Time {
+	since := created
+	if in.ShutAt != nil { // which is before the pivot by seconds, or by what a closed move takes
+		since = *in.ShutAt
+	}
+	return since.Add(MostSettling)
 }
 
 // ShutSince is since when a move that stands at a stage keeps customers out; nil: it does not.

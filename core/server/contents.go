@@ -22,6 +22,7 @@ type Contents struct {
 	Operations int `db:"operations"` // that are open
 	Changes    int `db:"changes"`    // of logins, that are pending
 	Forwards   int `db:"forwards"`   // databases that it has left, and for which it sends on who still comes
+	Kept       int `db:"kept"`       // backups that did not come along with a database that has left it
 }
 
 // Removable refuses to remove a server that still has something: VALIDATION_ERROR on "server", which says what.
@@ -37,6 +38,7 @@ func (s Contents) Removable(name string) error {
 		{s.Backups, "1 backup", "%d backups"}, {s.Operations, "1 open operation", "%d open operations"},
 		{s.Changes, "1 pending change of a login", "%d pending changes of logins"},
 		{s.Forwards, "1 database that it sends on for", "%d databases that it sends on for"},
+		{s.Kept, "1 backup that did not come along with its database", "%d backups that did not come along with their databases"},
 	} {
 		switch {
 		case k.n == 1:
@@ -49,5 +51,6 @@ func (s Contents) Removable(name string) error {
 		return nil
 	}
 	return fault.Invalid("server", "%s still has %s: delete the databases and wait until they are purged, or move them; "+
-		"forward end ends what is sent on", name, strings.Join(left, ", "))
+		"forward end ends what is sent on, and --lose-backups gives up backups that did not come along", name,
+		strings.Join(left, ", "))
 }

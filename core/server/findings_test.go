@@ -150,8 +150,9 @@ func TestWhatStandsOnAServer(t *testing.T) {
 	if err := (Contents{Sold: 5}).Removable("db1"); err != nil {
 		t.Error(err)
 	}
-	err := Contents{Databases: 2, Deleted: 1, Backups: 3, Operations: 1, Changes: 1}.Removable("db1")
-	const want = "db1 still has 2 databases, 1 deleted database, 3 backups, 1 open operation, 1 pending change of a login"
+	err := Contents{Databases: 2, Deleted: 1, Backups: 3, Operations: 1, Changes: 1, Kept: 2}.Removable("db1")
+	const want = "db1 still has 2 databases, 1 deleted database, 3 backups, 1 open operation, " +
+		"1 pending change of a login, 2 backups that did not come along with their databases"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}

@@ -102,7 +102,7 @@ func (b backups) Save(ctx context.Context, row backup.Backup) error {
 			return ports.ErrNoRow
 		}
 		stored.ExpiresAt, stored.VerifiedAt = row.ExpiresAt, row.VerifiedAt
-		stored.LastReadAt, stored.DamagedAt = row.LastReadAt, row.DamagedAt
+		stored.LastReadAt, stored.DamagedAt, stored.KeptBy = row.LastReadAt, row.DamagedAt, row.KeptBy
 		s.backups.put(s.txid, key, stored)
 		return nil
 	})
@@ -127,7 +127,9 @@ func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.
 		var list []ports.DoomedBackup
 		for _, row := range first(rows, limit) {
 			of, _ := s.databases.get(row.DatabaseID)
-			list = append(list, ports.DoomedBackup{Backup: s.ranked(row), ServerID: of.ServerID, AccountID: of.AccountID})
+			list = append(list, ports.DoomedBackup{
+				Backup: s.ranked(row), ServerID: cmp.Or(row.KeptBy, of.ServerID), AccountID: of.AccountID,
+			})
 		}
 		return list, nil
 	})

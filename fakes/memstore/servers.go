@@ -188,6 +188,7 @@ func (v servers) Contents(ctx context.Context, of id.ServerID) (server.Contents,
 			n.Backups += len(s.backups.having(func(b backup.Backup) bool { return b.DatabaseID == r.ID }, nil))
 			n.Changes += len(s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == r.ID && c.Open() }, nil))
 		}
+		n.Kept = len(s.backups.having(func(b backup.Backup) bool { return b.KeptBy == of }, nil))
 		n.Forwards = len(s.forwards.having(func(f move.Forward) bool { return f.ServerID == of }, nil))
 		n.Operations = len(s.operations.having(func(o operation.Operation) bool {
 			return o.ServerID == of && !o.Logins && !o.Status.Final()
@@ -204,6 +205,10 @@ func (v servers) Remove(ctx context.Context, of id.ServerID) error {
 		if s.databases.any(func(r database.Record) bool { return r.ServerID == of }) ||
 			s.forwards.any(func(f move.Forward) bool { return f.ServerID == of }) {
 			return v.refuse(ports.ErrReferenced)
+		}
+		for _, b := range s.backups.having(func(b backup.Backup) bool { return b.KeptBy == of }, nil) {
+			b.KeptBy = ""
+			s.backups.put(s.txid, backupKey{b.DatabaseID, b.Filename}, b)
 		}
 		s.qualifications.remove(s.txid, func(k qualificationKey, _ extension.Qualification) bool { return k.server == of })
 		s.servers.delete(s.txid, of)

@@ -217,9 +217,16 @@ func (m *metadata) serverCheck() *cobra.Command {
 }
 
 func (m *metadata) serverRemove() *cobra.Command {
+	var lose bool
 	cmd := &cobra.Command{Use: "remove", Short: "forget a server on which nothing stands"}
+	cmd.Flags().BoolVar(&lose, "lose-backups", false,
+		"give up the backups that it has of databases that have left it, and that did not come along")
 	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) (output, error) {
-		removed, err := o.RemoveServer(ctx, s)
+		remove := o.RemoveServer
+		if lose {
+			remove = o.RemoveServerAndBackups
+		}
+		removed, err := remove(ctx, s)
 		return row{{"serverId", s}, {"name", removed.Name}, {"removed", err == nil}}, err
 	})
 }

@@ -247,6 +247,14 @@ func readingIsSaved(w *world) {
 	b, _ = b.FoundWhole(minutes(3), new(minutes(1)))
 	w.update(save(b))
 	w.wantBackups("a whole one", r.ID, other, b)
+	left := w.addServer("left", 1)
+	b.KeptBy = left.ID
+	w.update(save(b))
+	w.wantBackups("one that its database has left behind", r.ID, other, b)
+	w.equal("counted", read(w, ports.Tx.Servers, ports.Servers.Contents, left.ID).Kept, 1)
+	w.update(writing(ports.Tx.Servers, ports.Servers.Remove, left.ID))
+	b.KeptBy = ""
+	w.wantBackups("one that was given up with its server", r.ID, other, b)
 	anew := b
 	anew.OperationID = newID[id.OperationID]()
 	w.unknown("one that was made anew under its name", save(anew))

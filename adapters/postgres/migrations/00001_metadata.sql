@@ -688,7 +688,8 @@ CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at, resource_i
 
 -- A backup's record binds its manifest, which says what a restore of the file must be: manifest_sha256 is its SHA-256 in lower-case
 -- hex. "held" says of a backup with a retention that its database is deleted, so that it is kept until the purge: the tombstone is
--- stored and withdrawn with it.
+-- stored and withdrawn with it. kept_by is a server that the database has left and that alone has the file, which could not be
+-- carried over.
 CREATE TABLE backups (
     database_id     uuid NOT NULL REFERENCES databases,
     filename        text COLLATE "C" NOT NULL,
@@ -706,6 +707,7 @@ CREATE TABLE backups (
     last_read_at    timestamptz,
     damaged_at      timestamptz CHECK (damaged_at IS NULL OR verified_at IS NULL),
     deleting_at     timestamptz,
+    kept_by         uuid REFERENCES servers ON DELETE SET NULL,
     CONSTRAINT backups_filename_unique PRIMARY KEY (database_id, filename),
     CONSTRAINT backups_operation_unique UNIQUE (operation_id)
 );
@@ -715,6 +717,7 @@ CREATE INDEX backups_verified ON backups (database_id, created_at) WHERE verifie
 -- Rounds that look for what is due pass those of deleted databases by without looking at each.
 CREATE INDEX backups_expiring ON backups (expires_at) WHERE expires_at IS NOT NULL AND NOT held;
 CREATE INDEX backups_deleting ON backups (deleting_at) WHERE deleting_at IS NOT NULL;
+CREATE INDEX backups_kept ON backups (kept_by) WHERE kept_by IS NOT NULL;
 
 -- Dumps that customers have announced to restore from, until their files are removed from the server. operation_id is the restore
 -- that one is for, once it is complete.

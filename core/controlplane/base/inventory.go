@@ -2,9 +2,12 @@ package base
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -58,4 +61,23 @@ func Files(ctx context.Context, agent ports.Agent) (all []command.StoredFile, er
 		}
 	}
 	return all, nil
+}
+
+// BackupsAt asks an agent which backups of a database it has, whether a record names them or not.
+func BackupsAt(ctx context.Context, agent ports.Agent, db id.DatabaseID) ([]backup.Filename, error) {
+	var all []command.StoredFile
+	folder := string(db) + "/"
+	for after, more := folder, true; more; {
+		part, err := Ask(ctx, agent, command.AskFiles{After: after})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range part.Files {
+			if after = f.Path; strings.HasPrefix(f.Path, folder) {
+				all = append(all, f)
+			}
+		}
+		more = part.More && len(part.Files) > 0 && strings.HasPrefix(after, folder)
+	}
+	return doctor.Unrecorded(db, all, nil), nil
 }

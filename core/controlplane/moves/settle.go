@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -59,7 +60,8 @@ func (t *turn) note(format string, args ...any) {
 	}
 }
 
-// settle has the backups carried over. What cannot be is noted, and stays where it is: customers work meanwhile.
+// settle has the backups carried over. What cannot be is noted, and stays where it is: customers work meanwhile. One that does
+// not come holds up none of the others, and all of them the end of the move for no longer than their time.
 func (t *turn) settle(ctx context.Context) (work.Next, error) {
 	t.Progress(string(move.Settling), almost)
 	peer, err := t.peer()
@@ -70,22 +72,51 @@ func (t *turn) settle(ctx context.Context) (work.Next, error) {
 	if err != nil {
 		return work.Next{}, err
 	}
+	late := !t.m.base.Clock.Now().Before(t.Input.SettledBy(t.Of.CreatedAt))
+	carried, running, failed := map[backup.Filename]bool{}, false, error(nil)
 	t.Input.Kept = nil
 	for _, b := range list {
 		found, err := provision.Adopt(ctx, t.Lease, t.to.agent, b, command.AdoptBackup{Peer: peer, Operation: t.Of.ID})
 		switch {
-		case t.lost(ctx, err), err != nil && t.Of.Attempts < move.MostTries:
+		case t.lost(ctx, err):
 			return work.Next{}, err
 		case err != nil:
-			t.Log("move.backup_kept", err)
-			t.keep(b, "it could not be fetched")
+			failed = err
+			t.keep(b.Filename, "it could not be fetched")
 		case found.State == command.ReadingRunning:
-			return t.Running(string(move.Settling), almost, command.Bytes{}, false)
+			running = true
+			t.keep(b.Filename, "it could not be fetched in time")
 		case found.State == command.ReadingDamaged:
-			t.keep(b, found.Why)
+			t.keep(b.Filename, found.Why)
+		default:
+			carried[b.Filename] = true
 		}
 	}
+	switch {
+	case running && !late:
+		return t.Running(string(move.Settling), almost, command.Bytes{}, false)
+	case failed != nil && !late && t.Of.Attempts < move.MostTries:
+		return work.Next{}, failed
+	}
+	if failed != nil {
+		t.Log("move.backup_kept", failed)
+	}
+	if err := t.rest(ctx, carried); err != nil && !late && t.Of.Attempts < move.MostTries {
+		return work.Next{}, err
+	}
 	return t.Next(ctx, move.Settled)
+}
+
+// rest notes whatever else the server that is left has of the database's backups: what no record names, as after metadata went
+// back, was not carried over, and is not to be removed either.
+func (t *turn) rest(ctx context.Context, carried map[backup.Filename]bool) error {
+	names, err := base.BackupsAt(ctx, t.from.agent, t.Record.ID)
+	for _, name := range names {
+		if !carried[name] && !slices.Contains(t.Input.Kept, name) {
+			t.keep(name, "no record names it, or there are too many")
+		}
+	}
+	return err
 }
 
 // leave has the server that was left remove what it has kept for the carrying over.
@@ -102,9 +133,9 @@ func (t *turn) leave(ctx context.Context) (work.Next, error) {
 }
 
 // keep notes that a backup stays at the server that is left.
-func (t *turn) keep(b backup.Backup, why string) {
-	t.Input.Kept = append(t.Input.Kept, b.Filename)
-	t.note("the backup %s stays at the server %s: %s", b.Filename, t.from.Name, why)
+func (t *turn) keep(name backup.Filename, why string) {
+	t.Input.Kept = append(t.Input.Kept, name)
+	t.note("the backup %s stays at the server %s: %s", name, t.from.Name, why)
 }
 
 // End implements work.Steps: both agents take back what was begun. The one that the database was to come to is asked first: where
@@ -185,15 +216,21 @@ func (t *turn) barred(ctx context.Context, tx ports.Tx, is bool) error {
 	})
 }
 
-// kept stores of the backups that stay at the server that is left that they cannot be used from here.
+// kept stores which backups stay at the server that is left: they cannot be used from here. What was kept here before is the
+// database's again.
 func (t *turn) kept(ctx context.Context, tx ports.Tx) error {
-	for _, name := range t.Input.Kept {
-		b, err := tx.Backups().Get(ctx, t.Record.ID, name)
-		if errors.Is(err, ports.ErrNoRow) {
-			continue // deleted meanwhile
-		}
-		if err == nil {
+	all, err := tx.Backups().List(ctx, t.Record.ID, ports.Page{})
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		switch stays := slices.Contains(t.Input.Kept, b.Filename); {
+		case stays && b.KeptBy == "":
+			b.KeptBy = t.from.ID
 			_, err = t.m.base.FoundDamaged(ctx, tx, t.Record, b, t.m.base.Clock.Now(), "it stays at the server "+t.from.Name)
+		case !stays && b.KeptBy != "":
+			b.KeptBy = ""
+			err = tx.Backups().Save(ctx, b)
 		}
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -252,8 +253,19 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 }
 
 // RemoveServer removes a server that has nothing. A creation that is placed at the same moment is either seen, or placed
-// elsewhere. VALIDATION_ERROR on "server": there is none, it is in use, or it is the last one to whose version ways back lead.
-func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (s server.Server, err error) {
+// elsewhere. VALIDATION_ERROR on "server": there is none, it is in use, or it is the last one to whose version ways back
+// lead.
+func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (server.Server, error) {
+	return o.removeServer(ctx, of, false)
+}
+
+// RemoveServerAndBackups is RemoveServer, also of a server that has backups of databases that have left it, which could not be
+// carried over: these are given up, and stay marked as damaged.
+func (o *Operator) RemoveServerAndBackups(ctx context.Context, of id.ServerID) (server.Server, error) {
+	return o.removeServer(ctx, of, true)
+}
+
+func (o *Operator) removeServer(ctx context.Context, of id.ServerID, lose bool) (s server.Server, err error) {
 	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if err := moves.KeepsWaysBack(ctx, tx, of); err != nil {
 			return err
@@ -265,13 +277,18 @@ func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (s server.S
 		if err != nil {
 			return err
 		}
+		about := audit.Details{"serverId": string(s.ID), "server": s.Name}
+		if lose && n.Kept > 0 {
+			about["backupsLost"] = strconv.Itoa(n.Kept)
+			n.Kept = 0
+		}
 		if err := n.Removable(s.Name); err != nil {
 			return err
 		}
 		if err := tx.Servers().Remove(ctx, of); err != nil {
 			return err
 		}
-		return o.record(ctx, tx, "", audit.ServerRemoved, audit.Details{"serverId": string(s.ID), "server": s.Name})
+		return o.record(ctx, tx, "", audit.ServerRemoved, about)
 	})
 	if errors.Is(err, ports.ErrReferenced) {
 		err = fault.Invalid("server", "%s got a database just now", s.Name)
