@@ -283,21 +283,21 @@ func TestAMoveWhoseSourceDies(t *testing.T) {
 	equal(t, "kept by", w.backups(w.reached(w.source()))[0].KeptBy, id.ServerID(""))
 }
 
-// One backup that does not come holds up none of the others, and the move for no longer than its tries. It stays where it is, as
-// does what no record names; and a move back has it again.
+// One backup that does not come holds up none of the others, and the move for no longer than its tries. It stays where it is, until
+// it is deleted, as does what no record names; and a move back has it again.
 func TestBackupsThatStayBehind(t *testing.T) {
 	w := newWorld(t)
 	w.movable()
-	for range 2 {
+	for range 3 {
 		w.clock.Advance(time.Minute)
 		must(w.Backups.Start(w.ctx, w.reached(w.source())))(t)
 		w.work(w.ControlPlane)
 	}
 	all := w.backups(w.reached(w.source()))
-	unknown, stays := all[0].Filename, all[1].Filename
+	unknown, stays, doomed := all[0].Filename, all[1].Filename, all[2].Filename
 	w.inStore(func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Remove(ctx, w.source(), unknown) })
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == "AdoptBackup" && c.Filename == stays {
+		if c.Method == "AdoptBackup" && (c.Filename == stays || c.Filename == doomed) {
 			f.Before = ports.ErrAgentUnreachable
 		}
 		return f
@@ -309,11 +309,13 @@ func TestBackupsThatStayBehind(t *testing.T) {
 	}
 	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
 	equal(t, "files that came along", w.server.Files(), 1)
-	equal(t, "files that stay", w.home().Files(), 2)
-	equal(t, "notes", len(must(operation.Decode[move.Result](w.operation(o.ID).Result))(t).Notes), 2)
+	equal(t, "files that stay", w.home().Files(), 3)
+	equal(t, "notes", len(must(operation.Decode[move.Result](w.operation(o.ID).Result))(t).Notes), 3)
 	kept := w.backups(w.reached(w.source()))[0]
 	equal(t, "kept by", kept.KeptBy, w.machine.ID)
 	equal(t, "damaged", kept.DamagedAt != nil, true)
+	ok(t, w.Backups.Delete(w.ctx, w.reached(w.source()), doomed))
+	equal(t, "files without the one that is deleted", w.home().Files(), 2)
 	w.server.OnCall(nil)
 	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To = w.machine.ID }))(t)
 	w.work(w.ControlPlane)

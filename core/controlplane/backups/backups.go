@@ -2,6 +2,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -229,13 +230,14 @@ const eraseTries = 3
 func (b *Backups) erase(
 	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
 ) error {
-	agent, err := b.base.AgentOf(ctx, r.ServerID)
+	at := cmp.Or(doomed.KeptBy, r.ServerID)
+	agent, err := b.base.AgentOf(ctx, at)
 	if err != nil {
 		return err
 	}
 	gone := command.DeleteBackup{DatabaseID: r.ID, Filename: doomed.Filename}
 	for range eraseTries {
-		if err = b.base.InStep(ctx, r.ServerID); err == nil {
+		if err = b.base.InStep(ctx, at); err == nil {
 			_, err = ports.Ask(ctx, agent, gone)
 		}
 		if !command.RefusedFor(err, command.ReasonBehind) {
