@@ -141,6 +141,7 @@ const (
 	ServerAdded      Action = "server.added"
 	ServerChanged    Action = "server.changed"
 	ServerDrained    Action = "server.drained" // its databases are being moved to others
+	DrainStopped     Action = "server.drain_stopped"
 	ServerRemoved    Action = "server.removed"
 	DrillOrdered     Action = "drill.ordered"
 	ArchiveKeyShown  Action = "server.archive_key_shown" // to the operator

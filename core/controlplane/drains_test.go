@@ -2,14 +2,19 @@ package controlplane_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // drained works until the drain of the first server has ended, and returns it; false where the server is gone.
@@ -92,8 +97,13 @@ func TestADrainThatIsStopped(t *testing.T) {
 	w := newWorld(t)
 	w.movable()
 	must(w.drains())(t)
-	equal(t, "state", must(w.Operator.StopDrain(w.ctx, w.machine.ID))(t).State, move.Stopped)
-	refusedOn(t, "again", errOf(w.Operator.StopDrain(w.ctx, w.machine.ID)), "server")
+	refusedOn(t, "no reason", errOf(w.Operator.StopDrain(w.ctx, w.machine.ID, operation.Order{By: "somebody"})), "reason")
+	equal(t, "state", must(w.Operator.StopDrain(w.ctx, w.machine.ID, anOrder))(t).State, move.Stopped)
+	refusedOn(t, "again", errOf(w.Operator.StopDrain(w.ctx, w.machine.ID, anOrder)), "server")
+	log := must(w.Operator.InstallationAudit(w.ctx, ports.Page{}))(t)
+	equal(t, "in the log", slices.ContainsFunc(log, func(e base.By[audit.Entry]) bool {
+		return e.What.Action == audit.DrainStopped && e.What.Details["reason"] == anOrder.Reason
+	}), true)
 	d, _ := w.drained()
 	equal(t, "left", len(d.Left), 1)
 }

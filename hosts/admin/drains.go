@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 func (m *metadata) serverDrain() *cobra.Command {
@@ -40,7 +41,7 @@ func (m *metadata) serverDrain() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("stop", "remove")
 	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, of id.ServerID) (_ output, err error) {
 		if stop {
-			stopped, err := o.StopDrain(ctx, of)
+			stopped, err := o.StopDrain(ctx, of, operation.Order{By: person(), Reason: reason})
 			return drainRow(moves.Drainage{Drain: stopped}), err
 		}
 		if d.To, err = findAny[id.ServerID](ctx, o, "to", to); err != nil {

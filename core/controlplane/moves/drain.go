@@ -63,11 +63,11 @@ func (m *Moves) OrderDrain(ctx context.Context, d move.Drain, partly bool) (plan
 	now := m.base.Clock.Now()
 	d.State, d.CreatedAt, d.EndedAt, d.Why = move.Draining, now, nil, ""
 	err = m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := tx.Servers().Get(ctx, d.ServerID)
-		if err != nil {
-			return base.NotFound(err, fault.Invalid("server", "does not exist"))
-		}
 		if err := KeepsWaysBack(ctx, tx, d.ServerID); err != nil {
+			return err
+		}
+		s, err := tx.Servers().Get(ctx, d.ServerID) // which is locked by now, if it takes databases
+		if err != nil {
 			return err
 		}
 		if plan, err = m.plan(ctx, tx, d, now); err != nil {
@@ -150,12 +150,23 @@ func living(ctx context.Context, tx ports.Tx, on id.ServerID) (list []database.R
 	return list, err
 }
 
-// StopDrain has no further database of a server moved. Those that move go on. VALIDATION_ERROR on "server": it is not being
-// drained.
-func (m *Moves) StopDrain(ctx context.Context, on id.ServerID) (d move.Drain, err error) {
-	err = m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		d, err = m.ended(ctx, tx, on, move.Stopped, "")
-		return err
+// StopDrain has no further database of a server moved. Those that move go on. VALIDATION_ERROR on "reason"; on "server": it is
+// not being drained.
+func (m *Moves) StopDrain(ctx context.Context, on id.ServerID, by operation.Order) (d move.Drain, err error) {
+	if err := by.Check(); err != nil {
+		return d, err
+	}
+	err = m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := tx.Servers().Get(ctx, on)
+		if err == nil {
+			d, err = m.ended(ctx, tx, on, move.Stopped, "")
+		}
+		if err != nil {
+			return err
+		}
+		return m.base.Audit(ctx, tx, database.Record{}, audit.Operator, audit.DrainStopped, audit.Details{
+			"serverId": string(s.ID), "server": s.Name, "operator": by.By, "reason": by.Reason,
+		})
 	})
 	if errors.Is(err, ports.ErrNoRow) {
 		err = fault.Invalid("server", "is not being drained")

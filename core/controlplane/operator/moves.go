@@ -46,8 +46,8 @@ func (o *Operator) DrainServer(ctx context.Context, d move.Drain, partly bool) (
 }
 
 // StopDrain has no further database of a server moved. Errors are those of moves.StopDrain.
-func (o *Operator) StopDrain(ctx context.Context, on id.ServerID) (move.Drain, error) {
-	return o.moves.StopDrain(ctx, on)
+func (o *Operator) StopDrain(ctx context.Context, on id.ServerID, by operation.Order) (move.Drain, error) {
+	return o.moves.StopDrain(ctx, on, by)
 }
 
 // Drains are the last drains of all servers, and what they have left.
