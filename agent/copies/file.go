@@ -49,7 +49,7 @@ func versions(list []backup.Extension) map[string]string {
 
 // readFile has consume read a file's text, and checks that the file is complete and the one that the manifest names.
 func readFile(file io.Reader, size int64, m backup.Manifest, tell jobs.Part, consume consumer) error {
-	src := &stored{src: file, sum: sha256.New(), report: func(n int64) { tell(n, size) }}
+	src := &counted{src: file, sum: sha256.New(), report: func(n int64) { tell(n, size) }}
 	text, err := unzip(src)
 	if err == nil {
 		err = consume(text)
@@ -66,15 +66,15 @@ func readFile(file io.Reader, size int64, m backup.Manifest, tell jobs.Part, con
 	return nil
 }
 
-// stored hashes and counts what is read of the stored file.
-type stored struct {
+// counted hashes and counts what is read of the stored file.
+type counted struct {
 	src    io.Reader
 	sum    hash.Hash
 	n      int64
 	report func(n int64)
 }
 
-func (s *stored) Read(p []byte) (int, error) {
+func (s *counted) Read(p []byte) (int, error) {
 	n, err := s.src.Read(p)
 	s.sum.Write(p[:n])
 	s.n += int64(n)

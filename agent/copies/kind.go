@@ -63,7 +63,7 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 func requestOf(j jobs.Job, c command.Load) Request {
 	req := Request{
 		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Account: j.Account,
-		Source: c.Source, Names: map[string]string{}, Rows: c.Compare,
+		Source: c.Source, Names: map[string]string{}, Rows: c.Compare, Moving: c.Moving,
 	}
 	for _, n := range c.Names {
 		req.Names[n.From] = n.To

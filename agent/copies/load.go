@@ -39,6 +39,8 @@ type Request struct {
 	// copy of the database's own backup; in one of another database's they are no roles of the copy.
 	Names map[string]string
 	Rows  bool // compare the contents of tables and large objects too
+	// Moving says that what roles have stored in the database is to come along.
+	Moving bool
 }
 
 // Loaded is a copy that is whole and proved.
@@ -236,19 +238,8 @@ func (x *Copies) fill(
 		return loaded, err
 	}
 	x.Crash("restore.proved")
-	loaded.Notes = notes(made.DroppedPolicies)
-	return loaded, nil
-}
-
-// notes tell of the policies that the copy has not: of as many as a report may have.
-func notes(dropped []string) (list []string) {
-	for i, p := range dropped {
-		if i == command.MostNotes-1 && len(dropped) > command.MostNotes {
-			return append(list, fmt.Sprintf("and so were %d more policies", len(dropped)-i))
-		}
-		list = append(list, "policy "+p+" was left out: the database has none of its roles")
-	}
-	return list
+	loaded.Notes, err = notes(ctx, copied.admin, req, m, made)
+	return loaded, err
 }
 
 // loadShare is the file's share of the progress; the comparison has the rest.

@@ -16,27 +16,33 @@ import (
 	"github.com/pgherd/pgherd/core/rehearsal"
 )
 
+// tried is what a rehearsal has found.
+type tried struct {
+	breaks []rehearsal.Break
+	notes  []string
+}
+
 // Rehearse does to a copy all that a load does, and removes it whatever came of that. It tells what of the database does not work
-// at this server. Another attempt makes a copy of its own, and the sweep removes one that was left.
+// at this server, and the notes of the load where there was one. Another attempt makes a copy of its own, and the sweep removes one that was left.
 //
 // Errors: BACKUP_NOT_VERIFIED (the file itself is damaged, or the copy took longer than it may), BACKUP_NOT_FOUND,
 // BACKUP_STORAGE_FULL. After any other error the outcome is open: call Rehearse again.
-func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (found []rehearsal.Break, err error) {
+func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (found tried, err error) {
 	done, err := x.Turn(ctx, req.OperationID)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer done()
 	set, err := x.openSet(ctx, req)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer set.close()
 	tell = jobs.Rising(tell)
 	c, err := x.claim(ctx, req, set, tell)
 	defer c.End()
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	err = c.OnceMore(ctx, func() (err error) {
 		found, err = x.rehearse(ctx, c, req, set, tell)
@@ -47,14 +53,14 @@ func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (fou
 
 func (x *Copies) rehearse(
 	ctx context.Context, c *diskroom.Claim, req Request, set *fileSet, tell jobs.Tell,
-) (found []rehearsal.Break, err error) {
+) (found tried, err error) {
 	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) (err error) {
 		copied := x.copyFor(verification, req.OperationID, req.DatabaseID, admin)
 		if err := copied.Drop(ctx, func(string) {}); err != nil {
 			return err
 		}
 		var whole bool
-		if found, whole, err = unfit(ctx, admin, set.manifest.Manifest); err != nil || !whole {
+		if found.breaks, whole, err = unfit(ctx, admin, set.manifest.Manifest); err != nil || !whole {
 			return err
 		}
 		defer x.removeCopy(ctx, copied)
@@ -68,11 +74,12 @@ func (x *Copies) rehearse(
 			return err
 		}
 		err = copied.watched(limited, c, func(ctx context.Context) error {
-			_, err := x.fill(ctx, copied, req, set, tell)
+			loaded, err := x.fill(ctx, copied, req, set, tell)
+			found.notes = loaded.Notes
 			return err
 		})
 		more, err := broken(unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err)))
-		found = append(found, more...)
+		found.breaks = append(found.breaks, more...)
 		return err
 	})
 	return found, err
@@ -108,7 +115,6 @@ var kindsOfStates = map[string]rehearsal.Kind{
 	"42704": rehearsal.Type, // undefined_object
 	"42601": rehearsal.Word, // syntax_error
 	"42939": rehearsal.Word, // reserved_name
-	"22023": rehearsal.Setting,
 }
 
 func ofStatement(e *load.StatementError) rehearsal.Break {
@@ -142,10 +148,10 @@ func (x *Copies) removeRehearsal(ctx context.Context, op id.OperationID) error {
 }
 
 // rehearsed is what became of a rehearsal. An error means that this is open.
-func rehearsed(found []rehearsal.Break, err error) (command.LoadReport, error) {
+func rehearsed(found tried, err error) (command.LoadReport, error) {
 	if err == nil {
 		return command.LoadReport{
-			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(found),
+			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(found.breaks), Notes: found.notes,
 		}, nil
 	}
 	return reported(Loaded{}, err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/rehearsal"
@@ -20,7 +19,7 @@ import (
 // so much is missing that no copy can be begun.
 func unfit(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, whole bool, err error) {
 	for _, look := range []func(context.Context, *sql.DB, backup.Manifest) ([]rehearsal.Break, error){
-		unknownExtensions, unknownSettings, otherWords,
+		unknownExtensions, otherWords,
 	} {
 		some, err := look(ctx, admin, m)
 		if err != nil {
@@ -56,31 +55,9 @@ func unknownExtensions(ctx context.Context, admin *sql.DB, m backup.Manifest) (f
 	return found, nil
 }
 
-// unknownSettings are those of the database, or of its logins in it, that the server does not know. Those of extensions have a
-// prefix, and are known to nobody before.
-func unknownSettings(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, err error) {
-	known, err := content.KnownSettings(ctx, admin)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range m.Settings {
-		if s.Name == "" || known[s.Name] || strings.Contains(s.Name, ".") {
-			continue
-		}
-		reset := "ALTER DATABASE ... RESET " + s.Name
-		if s.Login != "" {
-			reset = "ALTER ROLE " + s.Login + " IN DATABASE ... RESET " + s.Name
-		}
-		found = append(found, rehearsal.Break{
-			Kind: rehearsal.Setting, Object: s.Name, What: "the server does not know it", Remedy: reset,
-		})
-	}
-	return found, nil
-}
-
 // otherWords are functions and types whose names mean something else to this server than to the one that they are from.
 func otherWords(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, err error) {
-	here, err := pg.One[int](ctx, admin, "SELECT current_setting('server_version_num')::int / 10000")
+	here, err := pg.One[int](ctx, admin, version)
 	if err != nil {
 		return nil, err
 	}

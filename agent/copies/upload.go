@@ -171,7 +171,7 @@ func (x *Copies) restoreUploaded(
 	if err := set.data.rewind(); err != nil {
 		return nil, err
 	}
-	packed := &stored{src: &attended{ctx, set.data}, sum: sha256.New(), report: func(n int64) { tell(n, set.size) }}
+	packed := &counted{src: &attended{ctx, set.data}, sum: sha256.New(), report: func(n int64) { tell(n, set.size) }}
 	r := load.Restorer{Conn: conn, Settings: settings, Refuse: judge.Refuse, Skip: judge.Skip, Ending: &upload.Ending{}}
 	err = readUpload(packed, set.size, func(dump io.Reader) error {
 		return r.Run(ctx, dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))

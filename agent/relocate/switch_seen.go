@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/stored"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -77,10 +78,6 @@ func (x *Relocator) canBeReplaced(ctx context.Context, d ledger.Database, s copy
 	return x.awaitAlone(ctx, d)
 }
 
-// notOurs is whether the agent may not store a setting. One that its session does not know is an extension's.
-const notOurs = `SELECT coalesce((SELECT context NOT IN ('user', 'backend') FROM pg_settings WHERE name = $1), true)
-	AND NOT has_parameter_privilege(current_user, $1, 'SET')`
-
 // canBeGiven refuses what an administrator has set or granted, and the agent may not.
 func (x *Relocator) canBeGiven(ctx context.Context, d ledger.Database) error {
 	w, err := x.wholeOf(ctx, d)
@@ -88,11 +85,11 @@ func (x *Relocator) canBeGiven(ctx context.Context, d ledger.Database) error {
 		return err
 	}
 	for _, one := range w.settings {
-		never, err := pg.One[bool](ctx, x.db, notOurs, one.name)
+		ours, err := stored.Storable(ctx, x.db, one.name)
 		if err != nil {
 			return err
 		}
-		if never {
+		if !ours {
 			return command.Refuse(command.ReasonFailed, "an administrator has set %s for the database or a login in it, which the"+
 				" agent may not; reset it, and set it again after the restore", one.name)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/stored"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -43,11 +44,11 @@ func (x *Relocator) bring(ctx context.Context, operation string, d ledger.Databa
 		if !slices.Contains(roles, s.Login) || s.Name == "" {
 			continue
 		}
-		never, err := pg.One[bool](ctx, x.db, notOurs, s.Name)
+		ours, err := stored.Storable(ctx, x.db, s.Name)
 		if err != nil {
 			return err
 		}
-		if !never {
+		if ours { // the notes of the load name the others
 			statements = append(statements, databaseSetting{s.Login, s.Name, s.Value}.statement(d.Name))
 		}
 	}

@@ -24,6 +24,8 @@ type Copy struct {
 type Result struct {
 	// DroppedPolicies are those that were only for roles that are gone, as "policy ON schema.table".
 	DroppedPolicies []string
+	// Lacked is what the server does not know of privileges, each once.
+	Lacked []string
 }
 
 // Check reads a sidecar as Apply would, before time is spent on a copy. It returns a *StatementError or a *dumpsql.SyntaxError
@@ -39,7 +41,7 @@ func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader)
 		return Result{}, err
 	}
 	s := &session{conn: conn}
-	p := newPlanner(c.Roles, c.Database, func(st step) error { return s.add(ctx, st) })
+	p := newPlanner(c.Roles, versionOf(conn), c.Database, func(st step) error { return s.add(ctx, st) })
 	if err := newSource(sidecar).each(p.statement); err != nil {
 		return Result{}, err
 	}
@@ -52,8 +54,10 @@ func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader)
 	if err := p.end(); err != nil {
 		return Result{}, err
 	}
-	return Result{DroppedPolicies: p.dropped}, s.flush(ctx)
+	return Result{DroppedPolicies: p.dropped, Lacked: p.lacked}, s.flush(ctx)
 }
+
+func versionOf(conn *pgconn.PgConn) major { return majorOf(conn.ParameterStatus("server_version")) }
 
 // TakeOver gives everything that the login has in the copy to the owner. Nothing is left that refers to the login: neither
 // privileges, nor default privileges.
@@ -62,7 +66,7 @@ func (c Copy) TakeOver(ctx context.Context, conn *pgconn.PgConn) error {
 		return errors.New("the copy's login owns it: what DROP OWNED removes would be everything")
 	}
 	s := &session{conn: conn}
-	p := newPlanner(c.Roles, c.Database, func(st step) error { return s.add(ctx, st) })
+	p := newPlanner(c.Roles, versionOf(conn), c.Database, func(st step) error { return s.add(ctx, st) })
 	if err := p.lend(place{}, c.Roles.Owner, []string{""}); err != nil { // the owner of a publication needs it
 		return err
 	}

@@ -74,9 +74,9 @@ func (b balance) differences() (list []Difference) {
 	return list
 }
 
-func (b balance) read(dump io.Reader, r Roles, oldest, n int) error {
+func (b balance) read(dump io.Reader, r Roles, oldest major, n int) error {
 	m := meaning{
-		source: newSource(dump), roles: r, oldest: oldest, gone: map[string]bool{},
+		source: newSource(dump), roles: r, oldest: oldest, gone: map[string]bool{}, notNulls: map[string][]string{},
 		say: func(object, says string) { b.add(object, says, n) },
 	}
 	return m.source.each(m.statement)
@@ -86,9 +86,11 @@ func (b balance) read(dump io.Reader, r Roles, oldest, n int) error {
 type meaning struct {
 	source *source
 	roles  Roles
-	oldest int // the lower major version of the dumps that are compared; 0: not known
+	oldest major // the lower one of the dumps that are compared
 	say    func(object, says string)
 	gone   map[string]bool // policies
+
+	notNulls map[string][]string // columns, by table, where one version is from before such constraints
 }
 
 func (m *meaning) statement(st statement) error {
@@ -138,7 +140,7 @@ func (m *meaning) grants(of grants) {
 		list = settled(m.roles.Owner, list)
 	}
 	for _, g := range list {
-		for _, p := range m.counted(g.privileges) {
+		for _, p := range m.oldest.known(g.privileges) {
 			g.privileges = []privilege{p}
 			m.say(of.object, g.sql()+" BY "+roleSQL(g.grantor))
 		}

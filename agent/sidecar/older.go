@@ -1,36 +1,61 @@
 package sidecar
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
-// A copy can be of another major version of PostgreSQL than the backup. What the older of the two does not know is no difference:
+// A copy can be of another major version of PostgreSQL than the backup. What the server does not know is left out of the copy, and
+// what the older of the two does not know is no difference:
 //
 //   - The privilege MAINTAIN on tables comes with 17. An owner who had revoked all from himself has it there, and could do in 16
 //     what it permits.
+//   - Default privileges of large objects come with 18.
 //   - NOT NULL of an inherited column is a constraint of the table from 18 on, and an ALTER TABLE before.
 //   - NOT NULL can have a name of its own from 18 on.
 
-// notNullsFrom is the version from which on NOT NULL is a constraint as others are.
-const notNullsFrom = 18
+// major is a major version of PostgreSQL; 0: nobody knows which, and it is taken to know everything.
+type major int
 
-// lacks reports whether the older version is one from before that version.
-func (m *meaning) lacks(from int) bool { return m.oldest > 0 && m.oldest < from }
+// The versions from which on NOT NULL is a constraint as others are, and from which on large objects have default privileges.
+const (
+	notNullsFrom      major = 18
+	largeDefaultsFrom major = 18
+)
 
-// counted are the privileges of which both versions know.
-func (m *meaning) counted(list []privilege) []privilege {
-	if !m.lacks(maintainedFrom) {
+// lacks reports whether it is a version from before another one.
+func (v major) lacks(from major) bool { return v > 0 && v < from }
+
+// known are the privileges of which the version knows.
+func (v major) known(list []privilege) []privilege {
+	if !v.lacks(maintainedFrom) {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(p privilege) bool { return p.name == maintain })
 }
 
+// knownDefaults are default privileges as far as the version knows of them; ok is false where nothing is left. ALL is what the
+// version takes for all.
+func (v major) knownDefaults(d defaults) (known defaults, ok bool) {
+	if d.kind == largeObjects && v.lacks(largeDefaultsFrom) {
+		return d, false
+	}
+	d.privileges = v.known(d.privileges)
+	return d, len(d.privileges) > 0
+}
+
 // defaults says default privileges; where the versions differ, each by itself, as ALL is not the same in both.
 func (m *meaning) defaults(object string, d defaults) error {
-	if !m.lacks(maintainedFrom) || d.kind != "TABLES" {
+	d, ok := m.oldest.knownDefaults(d)
+	switch {
+	case !ok:
+		return nil
+	case !m.oldest.lacks(maintainedFrom), d.kind != "TABLES":
 		m.say(object, d.sql())
 		return nil
 	}
 	list, err := expand(d.privileges, allOn("TABLE", m.source.version))
-	for _, p := range m.counted(list) {
+	for _, p := range m.oldest.known(list) {
 		d.privileges = []privilege{p}
 		m.say(object, d.sql())
 	}
@@ -39,7 +64,7 @@ func (m *meaning) defaults(object string, d defaults) error {
 
 // table says a CREATE TABLE, with NOT NULL as it is written before 18. It is false for any other statement.
 func (m *meaning) table(st statement) bool {
-	if !m.lacks(notNullsFrom) || len(st.sql) > long {
+	if !m.oldest.lacks(notNullsFrom) || len(st.sql) > long {
 		return false
 	}
 	list, ok := normalTree(st.words)
@@ -53,8 +78,15 @@ func (m *meaning) table(st statement) bool {
 		name = name[:typed]
 	}
 	var columns [][]node
+	known := m.notNullsOf(parents(list[body+1:]))
 	for _, e := range elements(list[body].kids) {
 		column, alone := notNull(e)
+		if alone && known[written(column)] { // before 18, it says nothing that its parents do not say
+			continue
+		}
+		if alone || hasNotNull(column) {
+			known[written(column[:1])] = true
+		}
 		if !alone {
 			columns = append(columns, column)
 			continue
@@ -62,6 +94,9 @@ func (m *meaning) table(st statement) bool {
 		alter := slices.Concat(words("ALTER", "TABLE", "ONLY"), name, words("ALTER", "COLUMN"), column,
 			words("SET", "NOT", "NULL", ";"))
 		m.say(st.object, written(alter))
+	}
+	if len(known) > 0 {
+		m.notNulls[written(name)] = slices.Collect(maps.Keys(known))
 	}
 	list[body].kids = joined(columns)
 	m.say(st.object, written(list))
@@ -82,6 +117,38 @@ func notNull(element []node) (rest []node, alone bool) {
 		return element[2:], true
 	}
 	return element, false
+}
+
+// notNullsOf are the columns of some tables that have no nulls.
+func (m *meaning) notNullsOf(tables []string) map[string]bool {
+	known := map[string]bool{}
+	for _, table := range tables {
+		for _, column := range m.notNulls[table] {
+			known[column] = true
+		}
+	}
+	return known
+}
+
+// parents are the tables that a CREATE TABLE inherits from, by what follows its columns.
+func parents(rest []node) (tables []string) {
+	if len(rest) < 2 || rest[0].text != "INHERITS" {
+		return nil
+	}
+	for _, parent := range elements(rest[1].kids) {
+		tables = append(tables, written(parent))
+	}
+	return tables
+}
+
+// hasNotNull reports whether a column has no nulls. What its default or a check says is in brackets.
+func hasNotNull(column []node) bool {
+	for i := range column[:max(len(column)-1, 0)] {
+		if column[i].text == "NOT" && column[i+1].text == "NULL" {
+			return true
+		}
+	}
+	return false
 }
 
 func words(texts ...string) (list []node) {

@@ -23,13 +23,16 @@ var (
 	byPgDump   = regexp.MustCompile(`(?m)^-- Dumped by pg_dump version ([0-9.]{1,20})`)
 )
 
-// major is the major version of the server; 0: the dump does not say it.
-func (o Origin) major() int {
-	major, err := strconv.Atoi(o.Server[:len(o.Server)-len(strings.TrimLeft(o.Server, "0123456789"))])
+// major is that of the server, where the dump says it.
+func (o Origin) major() major { return majorOf(o.Server) }
+
+// majorOf is the one at the beginning of what a server calls its version.
+func majorOf(version string) major {
+	number, err := strconv.Atoi(version[:len(version)-len(strings.TrimLeft(version, "0123456789"))])
 	if err != nil {
 		return 0
 	}
-	return major
+	return major(number)
 }
 
 // OriginOf reads the head of a dump, which the first statement ends, and returns a reader of the whole.

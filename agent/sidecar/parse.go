@@ -45,9 +45,9 @@ type (
 
 var errSecurityLabel = errors.New("security labels are not restored")
 
-// parse returns one of the types above, or nil for a statement that pg_dump writes about something else. version is the major
-// version of the server that was dumped.
-func parse(words []word, version int) (any, error) {
+// parse returns one of the types above, or nil for a statement that pg_dump writes about something else. version is that of the
+// server that was dumped.
+func parse(words []word, version major) (any, error) {
 	c := &cursor{words: words}
 	switch {
 	case c.take("SET", "SESSION", "AUTHORIZATION"):
@@ -89,7 +89,7 @@ func (c *cursor) ownership() (o ownership, err error) {
 	return o, c.endAfter(err)
 }
 
-func (c *cursor) grant(version int) (g grant, err error) {
+func (c *cursor) grant(version major) (g grant, err error) {
 	g.revoke = c.take("REVOKE")
 	if !g.revoke {
 		c.at++

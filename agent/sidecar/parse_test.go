@@ -14,7 +14,7 @@ var testRoles = Roles{Owner: "shop", Names: map[string]string{"shop": "shop", "r
 
 // planned are the steps that a sidecar comes to.
 func planned(text string, r Roles) (steps []step, err error) {
-	p := newPlanner(r, "db", func(s step) error {
+	p := newPlanner(r, 0, "db", func(s step) error {
 		steps = append(steps, s)
 		return nil
 	})

@@ -16,6 +16,7 @@ type step struct {
 // grants of schemas, and what it has lent.
 type planner struct {
 	roles    Roles
+	server   major
 	database string
 	do       func(step) error
 
@@ -26,15 +27,16 @@ type planner struct {
 	last         []step // about schemas
 
 	dropped []string
+	lacked  []string // what the server does not know
 }
 
 // loan is a privilege that a role has while the copy is made: the dump does not tell what somebody could do when an object was
 // made, and may no longer.
 type loan struct{ schema, role string }
 
-func newPlanner(roles Roles, database string, do func(step) error) *planner {
+func newPlanner(roles Roles, server major, database string, do func(step) error) *planner {
 	return &planner{
-		roles: roles, database: database, do: do, schemaOwners: map[string]string{}, lent: map[loan]bool{},
+		roles: roles, server: server, database: database, do: do, schemaOwners: map[string]string{}, lent: map[loan]bool{},
 	}
 }
 
@@ -48,11 +50,32 @@ func (p *planner) statement(st statement) error {
 	case policy:
 		return p.policy(st.place, s)
 	case defaults:
-		if now, ok := p.roles.defaults(s); ok {
-			return p.do(step{sql: now.sql(), at: st.place})
-		}
+		return p.defaults(st.place, s)
 	}
 	return nil
+}
+
+func (p *planner) defaults(at place, d defaults) error {
+	now, ok := p.roles.defaults(d)
+	if !ok {
+		return nil
+	}
+	known, ok := p.server.knownDefaults(now)
+	if now.kind == largeObjects && !ok {
+		p.lacks("default privileges of large objects")
+	} else if len(known.privileges) < len(now.privileges) && !now.revoke {
+		p.lacks(maintain)
+	}
+	if !ok {
+		return nil
+	}
+	return p.do(step{sql: known.sql(), at: at})
+}
+
+func (p *planner) lacks(what string) {
+	if !slices.Contains(p.lacked, what) {
+		p.lacked = append(p.lacked, what)
+	}
 }
 
 func (p *planner) ownership(at place, o ownership) error {
@@ -96,6 +119,14 @@ func (p *planner) policy(at place, s policy) error {
 func (p *planner) grants(of grants) error {
 	owner := p.roles.heir(of.owner)
 	for _, g := range p.roles.grants(of.owner, of.list) {
+		all := len(g.privileges)
+		g.privileges = p.server.known(g.privileges)
+		if len(g.privileges) < all && !g.revoke && g.grantee != owner { // the owner can do what it permits
+			p.lacks(maintain)
+		}
+		if len(g.privileges) == 0 {
+			continue
+		}
 		s := step{as: g.grantor, sql: g.sql(), at: of.place}
 		if s.as == "" {
 			s.as = owner

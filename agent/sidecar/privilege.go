@@ -50,18 +50,18 @@ var all = map[string][]string{
 	largeObject:            {"SELECT", "UPDATE"},
 }
 
-const largeObject = "LARGE OBJECT"
+const largeObject, largeObjects = "LARGE OBJECT", "LARGE OBJECTS"
 
 var allOfColumn = []string{"SELECT", "INSERT", "UPDATE", "REFERENCES"}
 
 // maintain is the privilege on tables that PostgreSQL knows from maintainedFrom on.
 const (
-	maintain       = "MAINTAIN"
-	maintainedFrom = 17
+	maintain             = "MAINTAIN"
+	maintainedFrom major = 17
 )
 
 // allOn is what ALL means on a kind of object in a dump of a server of a major version; nil where there are no privileges.
-func allOn(kind string, version int) []string {
+func allOn(kind string, version major) []string {
 	if kind == "TABLE" && version >= maintainedFrom {
 		return append(slices.Clone(all[kind]), maintain)
 	}

@@ -69,7 +69,7 @@ type source struct {
 	at      place
 	grantor string // of the grants that follow
 	grants  grants // of one object
-	version int    // the major version of the server that was dumped, as the dump says; 0: it does not
+	version major  // of the server that was dumped, as the dump says
 }
 
 func newSource(text io.Reader) *source {

@@ -29,6 +29,17 @@ type Setting struct {
 // Excess reports whether the role has stored more than is read.
 func (s Setting) Excess() bool { return s.Name == "" }
 
+// storable is whether the agent may store a setting for a login. One that its session does not know is another version's, or an
+// extension's.
+const storable = `SELECT coalesce((SELECT context IN ('user', 'backend') FROM pg_settings WHERE name = $1), false)
+	OR has_parameter_privilege(current_user, $1, 'SET')
+		AND (strpos($1, '.') > 0 OR EXISTS (SELECT FROM pg_settings WHERE name = $1))`
+
+// Storable reports whether the agent may store a setting for a login at a server.
+func Storable(ctx context.Context, q pg.Querier, name string) (bool, error) {
+	return pg.One[bool](ctx, q, storable, name)
+}
+
 // query decides about what is stored compressed before it is unpacked.
 const query = `SELECT coalesce(r.rolname, ''), coalesce(split_part(e, '=', 1), ''), coalesce(substr(e, strpos(e, '=') + 1), '')
 	FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole,

@@ -67,3 +67,18 @@ func TestSettings(t *testing.T) {
 		t.Errorf("of as many as may be, %d are read", n)
 	}
 }
+
+// What an agent may store for a login is what every login may, of what the server knows.
+func TestStorable(t *testing.T) {
+	tx := check.Must(clustertest.NewDatabase(t).Open(t).Begin())(t)
+	defer tx.Rollback() //nolint:errcheck // it has only read
+	check.Must(tx.Exec("SET LOCAL ROLE pg_monitor"))(t)
+	for name, want := range map[string]bool{
+		"work_mem": true, "DateStyle": true, "local_preload_libraries": true, "log_statement": false, "port": false,
+		"unheard_of": false, "x.own": false,
+	} {
+		if got := check.Must(stored.Storable(t.Context(), tx, name))(t); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

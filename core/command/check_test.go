@@ -112,6 +112,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"of another's file": command.Load{DatabaseID: db, Source: command.Source{
 			DatabaseID: other, Filename: "20261121_065347.sql.gz", Passing: true, Of: db,
 		}},
+		"moving a backup":   changed(load, func(c *command.Load) { c.Moving = true }),
 		"no manifest":       command.RereadBackup{DatabaseID: db, Filename: "20261121_065347.sql.gz"},
 		"host bits":         command.SetAllowlist{DatabaseID: db, Networks: networks("10.0.0.1/8")},
 		"empty network":     command.SetAllowlist{DatabaseID: db, Networks: make([]netip.Prefix, 1)},

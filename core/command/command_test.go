@@ -226,6 +226,15 @@ var all = []struct {
 			`"manifestSha256":""},"names":[],"compare":false}`, nil,
 	},
 	{
+		command.Load{
+			DatabaseID: db, Compare: true, Rehearsal: true, Moving: true,
+			Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true},
+		},
+		"restore.load", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz",` +
+			`"passing":true,"manifestSha256":""},"names":[],"compare":true,"rehearsal":true,"moving":true}`, nil,
+	},
+	{
 		command.Load{DatabaseID: db, Source: command.Source{
 			DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 10_737_418_240, SHA256: strings.Repeat("0f", 32), MaxBytes: 5,
 			AcceptIncomplete: true,

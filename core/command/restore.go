@@ -33,6 +33,8 @@ type Load struct {
 	Compare bool `json:"compare"`
 	// Rehearsal says that the copy never becomes a database: what does not work at this server is told, and Switch refuses it.
 	Rehearsal bool `json:"rehearsal,omitempty"`
+	// Moving says that a Switch brings along what roles have stored in the database. A rehearsal is one of that.
+	Moving bool `json:"moving,omitempty"`
 }
 
 // Source is a backup file, or an upload where Upload is set: then DatabaseID is that of the copy, and Filename and
@@ -101,6 +103,9 @@ func (c Load) Check() error {
 	if c.Rehearsal && (!c.Source.Passing || !c.Compare) {
 		return Refuse(ReasonInvalid, "a rehearsal is of a file that passes, and is compared")
 	}
+	if c.Moving && (!c.Source.Passing || c.Source.DatabaseID != c.DatabaseID || c.Source.Of != "") {
+		return Refuse(ReasonInvalid, "what moves is a file that passes, of the database itself")
+	}
 	if c.Source.Upload != "" {
 		return c.checkUpload()
 	}
@@ -162,8 +167,8 @@ type LoadReport struct {
 	SizeBytes int64  `json:"sizeBytes,omitempty"`
 	// Change is of LoadReady: what the switch would change, as far as that was counted when the copy was ready.
 	Change *restore.Change `json:"change,omitempty"`
-	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles exists any more.
-	// They are fit for the customer.
+	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles exists any more, and
+	// of one that moves, what a Switch does not bring along. They are fit for the customer.
 	Notes []string `json:"notes,omitempty"`
 	// Breaks are of a rehearsal, which is LoadReady also where it has found some: then there may be no copy.
 	Breaks rehearsal.Breaks `json:"breaks,omitempty"`

@@ -47,6 +47,17 @@ func TestAMove(t *testing.T) {
 	}
 }
 
+// What does not come along is told.
+func TestWhatAMoveLeavesOut(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	note := "the setting x of shop was left out: PostgreSQL 16 does not know it"
+	w.server.LeaveOut(note)
+	o := must(w.moves(w.ControlPlane))(t)
+	w.work(w.ControlPlane)
+	equal(t, "notes", must(operation.Decode[move.Result](w.operation(o.ID).Result))(t).Notes[0], note)
+}
+
 // What is stopped stays so, and can be started where it is then.
 func TestAMoveOfAStoppedDatabase(t *testing.T) {
 	w := newWorld(t)

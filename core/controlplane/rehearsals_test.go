@@ -78,9 +78,11 @@ func TestARehearsal(t *testing.T) {
 	equal(t, "lacks what breaks", last[0].Lacks != "", true)
 
 	w.server.BreakRehearsals()
-	must(w.rehearses(w.ControlPlane))(t)
+	w.server.LeaveOut("the setting x of shop was left out: PostgreSQL 18 does not know it")
+	o = must(w.rehearses(w.ControlPlane))(t)
 	w.work(w.ControlPlane)
 	equal(t, "lacks, mended", w.rehearsed()[0].Lacks, "")
+	equal(t, "notes", len(must(operation.Decode[rehearsal.Result](w.operation(o.ID).Result))(t).Notes), 1)
 	w.home().Load("shop", "CREATE TABLE after (n int PRIMARY KEY);\n")
 	equal(t, "lacks after a change", w.rehearsed()[0].Lacks != "", true)
 	w.wantAt(w.machine.ID)

@@ -13,7 +13,6 @@ type Kind string
 // The kinds of breaks.
 const (
 	Extension Kind = "extension" // the server does not have it, or not in the version of the database
-	Setting   Kind = "setting"   // the server does not know it
 	Collation Kind = "collation" // the server does not have it
 	Type      Kind = "type"      // the server does not know it
 	Word      Kind = "word"      // a name that means something else to the newer version
@@ -22,7 +21,7 @@ const (
 )
 
 // Kinds lists them.
-var Kinds = []Kind{Extension, Setting, Collation, Type, Word, Statement, Different}
+var Kinds = []Kind{Extension, Collation, Type, Word, Statement, Different}
 
 // Break is something of a database that another server does not take, or takes for something else.
 type Break struct {

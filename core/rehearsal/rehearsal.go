@@ -28,15 +28,18 @@ type Input struct {
 	Filename       backup.Filename `json:"filename"`
 	FileBytes      int64           `json:"fileBytes,omitempty"`
 	ManifestSHA256 string          `json:"manifestSha256,omitempty"`
-	// Breaks are what was found, once the copy was compared.
-	Breaks []Break `json:"breaks,omitempty"`
+	// Breaks are what was found, once the copy was compared, and Notes are what a move leaves out.
+	Breaks []Break  `json:"breaks,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 }
 
-// Result is the result of a rehearsal that has come to its end: it has succeeded also where it has found something.
+// Result is the result of a rehearsal that has come to its end: it has succeeded also where it has found something. Notes name what
+// a move leaves out.
 type Result struct {
-	Server          string  `json:"server"`
-	PostgresVersion int     `json:"postgresVersion"`
-	Breaks          []Break `json:"breaks"`
+	Server          string   `json:"server"`
+	PostgresVersion int      `json:"postgresVersion"`
+	Breaks          []Break  `json:"breaks"`
+	Notes           []string `json:"notes"`
 }
 
 // A rehearsal may take leastTime, and a second more for so many bytes of the database, which is a quarter of what dump and load

@@ -57,6 +57,7 @@ type faults struct {
 
 	failLoads string
 	breaks    []rehearsal.Break
+	leftOut   []string
 
 	holdFollows, notLogical bool
 	failFollows, failTakes  string

@@ -34,6 +34,9 @@ func (s *Server) BreakRehearsals(found ...rehearsal.Break) {
 	s.set(func(f *faults) { f.breaks = found })
 }
 
+// LeaveOut has loads of what moves leave this out, and say so.
+func (s *Server) LeaveOut(notes ...string) { s.set(func(f *faults) { f.leftOut = notes }) }
+
 // StayBusy makes the next n switches and isolations find the database busy.
 func (s *Server) StayBusy(n int) { s.set(func(f *faults) { f.busy = n }) }
 
@@ -93,7 +96,7 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		r.report.Stage, r.report.Progress = "comparing", 90
 	case c.Rehearsal:
 		r.report = command.LoadReport{
-			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(s.broken()),
+			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(s.broken()), Notes: s.faults.leftOut,
 		}
 	default:
 		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
@@ -104,6 +107,9 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		}
 		if c.Source.AcceptIncomplete && incomplete(r.copy.contents, false) != "" {
 			r.report.Notes = []string{"the upload may be a part of a dump only"}
+		}
+		if c.Moving {
+			r.report.Notes = s.faults.leftOut
 		}
 	}
 	return r.report, nil

@@ -20,9 +20,10 @@ func (m *metadata) databaseRehearse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rehearse", Short: "try the move of a database to another PostgreSQL on a copy",
 		Long: "Load a copy of a database at another server, closed to everybody, compare it with the database, and remove it. What\n" +
-			"breaks there is told: extensions, settings, collations, types, and words that are PostgreSQL's own now. The database\n" +
-			"serves meanwhile. A move to a newer PostgreSQL needs a rehearsal of the last seven days that found nothing, of the\n" +
-			"schema that the database has then; database movable shows the last ones.",
+			"breaks there is told: extensions, collations, types, and words that are PostgreSQL's own now; what a move only leaves\n" +
+			"out, such as settings that the server does not know, is noted. The database serves meanwhile. A move to another\n" +
+			"PostgreSQL needs a rehearsal of the last seven days in which nothing broke, of the schema that the database has then;\n" +
+			"database movable shows the last ones.",
 	}
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", called[id.ServerID]())
@@ -46,7 +47,7 @@ func (m *metadata) databaseRehearse() *cobra.Command {
 		}
 		return row{
 			{"operationId", found.ID}, {"databaseId", db}, {"server", result.Server}, {"postgresVersion", result.PostgresVersion},
-			{"breaks", breakTable(result.Breaks)},
+			{"breaks", breakTable(result.Breaks)}, {"notes", result.Notes},
 		}, err
 	}
 	return onID(m, required(cmd, "to"), "database", rehearse)

@@ -223,7 +223,7 @@ func (t *turn) filed(
 // load has the other server make the copy.
 func (t *turn) load(ctx context.Context) (work.Next, error) {
 	report, err := work.Send(ctx, t.Lease, "load", t.to.agent, command.Load{
-		DatabaseID: t.Record.ID, Compare: true, Source: command.Source{
+		DatabaseID: t.Record.ID, Compare: true, Moving: true, Source: command.Source{
 			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256,
 		},
 	})

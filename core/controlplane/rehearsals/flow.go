@@ -171,7 +171,7 @@ func (t *turn) filed(ctx context.Context, at stage.Stage, report command.BackupR
 // load has the other server make the copy, and say what breaks.
 func (t *turn) load(ctx context.Context) (work.Next, error) {
 	report, err := work.Send(ctx, t.Lease, "load", t.at, command.Load{
-		DatabaseID: t.Record.ID, Compare: true, Rehearsal: true, Source: command.Source{
+		DatabaseID: t.Record.ID, Compare: true, Rehearsal: true, Moving: true, Source: command.Source{
 			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256,
 		},
 	})
@@ -185,7 +185,7 @@ func (t *turn) load(ctx context.Context) (work.Next, error) {
 		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message, "the other server could not try the copy",
 			"the other server has no room for the copy"))
 	case report.State == command.LoadReady:
-		t.Input.Breaks = report.Breaks
+		t.Input.Breaks, t.Input.Notes = report.Breaks, report.Notes
 		return t.Next(ctx, rehearsal.Tried)
 	}
 	return t.Running(restore.Shown(report.Stage), progress(rehearsal.Loading, report.Progress), report.Bytes,
@@ -226,7 +226,9 @@ func (t *turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 		return e
 	}
 	breaks := append([]rehearsal.Break{}, t.Input.Breaks...)
-	e.Result = operation.Encode(rehearsal.Result{Server: t.to.Name, PostgresVersion: t.Input.Version, Breaks: breaks})
+	e.Result = operation.Encode(rehearsal.Result{
+		Server: t.to.Name, PostgresVersion: t.Input.Version, Breaks: breaks, Notes: append([]string{}, t.Input.Notes...),
+	})
 	return e.After(func(ctx context.Context, tx ports.Tx) error {
 		return tx.Rehearsals().Put(ctx, rehearsal.Rehearsal{
 			DatabaseID: t.Record.ID, PostgresVersion: t.Input.Version, ServerID: t.to.ID, OperationID: t.Of.ID,
