@@ -158,9 +158,10 @@ func (r *Restorer) execute(ctx context.Context, item dumpsql.Item, skip bool) er
 	if dumpsql.StartsCopy(item.SQL()) {
 		return r.refusal(item, "only COPY ... FROM stdin is allowed in a dump")
 	}
-	_, err := r.Conn.ExecParams(ctx, r.versioned(sql), nil, nil, nil, nil).Close()
-	if err != nil {
-		return r.Failure(item, err)
+	for _, one := range understood(r.versioned(sql), r.Conn.ParameterStatus("server_version")) {
+		if _, err := r.Conn.ExecParams(ctx, one, nil, nil, nil, nil).Close(); err != nil {
+			return r.Failure(item, err)
+		}
 	}
 	return r.stillSafe(item)
 }
