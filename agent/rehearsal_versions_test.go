@@ -61,12 +61,17 @@ func (r *rehearsing) fetched(t *testing.T) {
 	}
 }
 
-// breaks rehearses, and demands that nothing is left of it.
 func (r *rehearsing) breaks(t *testing.T) []rehearsal.Break {
+	t.Helper()
+	return r.tries(t).Breaks
+}
+
+// tries rehearses, and demands that nothing is left of it.
+func (r *rehearsing) tries(t *testing.T) command.LoadReport {
 	t.Helper()
 	r.fetched(t)
 	report := r.to.Loaded(t, r.told(command.Load{
-		DatabaseID: r.w.DatabaseID(), Compare: true, Rehearsal: true, Source: command.Source{
+		DatabaseID: r.w.DatabaseID(), Compare: true, Rehearsal: true, Moving: true, Source: command.Source{
 			DatabaseID: r.w.DatabaseID(), Filename: backup.Filename(passingName), Passing: true, ManifestSHA256: r.file.ManifestSHA256,
 		},
 	}))
@@ -82,7 +87,7 @@ func (r *rehearsing) breaks(t *testing.T) []rehearsal.Break {
 		}
 	}
 	r.to.NoTrace(t, r.w)
-	return report.Breaks
+	return report
 }
 
 // newer are a server of the oldest version, and one of a newer.
@@ -110,6 +115,44 @@ func TestRehearsalOfEverything(t *testing.T) {
 		r := &rehearsing{from: from, to: to, w: w, operation: agenttest.NewUUID(), roles: []agenttest.LoginOf{first, second}}
 		for _, b := range r.breaks(t) {
 			t.Errorf("%+v", b)
+		}
+	})
+}
+
+// On the way back, what the older server does not know is left out where that can be, and told; the rest is a break.
+func TestRehearsalOfTheWayBack(t *testing.T) {
+	newer(t, func(t *testing.T, older, from *agenttest.Stack) {
+		w := from.Made(t, database.Managed)
+		n, is18 := w.Names(), from.One(t, "SELECT current_setting('server_version_num')::int >= 180000") == "true"
+		owner := from.Owner(t, w)
+		check.Must(owner.Exec(`CREATE TABLE parent (id int PRIMARY KEY, a int);
+			CREATE TABLE heir (extra int, PRIMARY KEY (id)) INHERITS (parent);
+			CREATE TABLE stricter () INHERITS (parent);
+			ALTER TABLE stricter ALTER a SET NOT NULL;
+			INSERT INTO heir VALUES (1, NULL, 2);
+			GRANT ALL ON parent TO "` + n.Runtime + `";
+			ALTER DEFAULT PRIVILEGES GRANT MAINTAIN ON TABLES TO "` + n.Runtime + `";
+			ALTER ROLE CURRENT_USER IN DATABASE "` + w.Name + `" SET transaction_timeout = '1h'`))(t)
+		want := []string{
+			"the privilege MAINTAIN: left out, as PostgreSQL 16 has none",
+			"the setting transaction_timeout of " + n.Owner + " was left out: PostgreSQL 16 does not know it",
+		}
+		breaks := "CREATE VIEW of_later AS SELECT JSON_VALUE('{}'::jsonb, '$.a') AS a"
+		if is18 {
+			check.Must(owner.Exec(`ALTER DEFAULT PRIVILEGES GRANT SELECT ON LARGE OBJECTS TO "` + n.Runtime + `"`))(t)
+			want = append(want, "default privileges of large objects: left out, as PostgreSQL 16 has none")
+			breaks = "CREATE TABLE later (a int); ALTER TABLE later ADD CONSTRAINT of_later NOT NULL a NOT VALID"
+		}
+		r := &rehearsing{from: from, to: older, w: w, operation: agenttest.NewUUID()}
+		report := r.tries(t)
+		slices.Sort(report.Notes)
+		if slices.Sort(want); len(report.Breaks) > 0 || !slices.Equal(report.Notes, want) {
+			t.Errorf("it breaks %+v, and leaves out %q, want %q", report.Breaks, report.Notes, want)
+		}
+		check.Must(owner.Exec(breaks))(t)
+		r.operation = agenttest.NewUUID()
+		if found := r.breaks(t); len(found) != 1 || !strings.Contains(found[0].What, "of_later") {
+			t.Errorf("of what the older one cannot keep: %+v", found)
 		}
 	})
 }

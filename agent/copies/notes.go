@@ -25,7 +25,7 @@ func notes(
 		return nil, err
 	}
 	for _, what := range made.Lacked {
-		list = append(list, fmt.Sprintf("%s was left out: PostgreSQL %d has none", what, here))
+		list = append(list, fmt.Sprintf("%s: left out, as PostgreSQL %d has none", what, here))
 	}
 	if req.Moving {
 		settings, err := unstored(ctx, admin, m, here)

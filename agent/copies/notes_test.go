@@ -40,8 +40,8 @@ func TestNotesOfWhatALoadLeavesOut(t *testing.T) {
 		{Name: "unheard_of"}, {Login: "shop", Name: "unheard_of"}, {Login: "shop", Name: "work_mem"},
 		{Login: "shop", Name: "x.own"}, {Login: "rt"}, {Login: "rt", Name: "log_statement"},
 	}}
-	made := sidecar.Result{Lacked: []string{"MAINTAIN"}, DroppedPolicies: []string{"p ON t"}}
-	first := fmt.Sprintf("MAINTAIN was left out: PostgreSQL %d has none", here)
+	made := sidecar.Result{Lacked: []string{"the privilege MAINTAIN"}, DroppedPolicies: []string{"p ON t"}}
+	first := fmt.Sprintf("the privilege MAINTAIN: left out, as PostgreSQL %d has none", here)
 	last := "policy p ON t was left out: the database has none of its roles"
 	settings := []string{
 		fmt.Sprintf("the setting unheard_of of shop was left out: PostgreSQL %d does not know it", here),

@@ -23,6 +23,9 @@ const (
 	largeDefaultsFrom major = 18
 )
 
+// What an older server lacks, as a note says it.
+const theMaintain, largeDefaults = "the privilege " + maintain, "default privileges of large objects"
+
 // lacks reports whether it is a version from before another one.
 func (v major) lacks(from major) bool { return v > 0 && v < from }
 

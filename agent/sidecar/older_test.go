@@ -74,26 +74,26 @@ func TestWhatTheOlderVersionDoesNotKnow(t *testing.T) {
 
 // What a server does not know is left out of a copy, and told, unless its owner can do the same there without.
 func TestWhatAnOlderServerLacks(t *testing.T) {
-	const about, large = "-- Name: t; Type: TABLE; Schema: s; Owner: shop\n", "default privileges of large objects"
+	const about = "-- Name: t; Type: TABLE; Schema: s; Owner: shop\n"
 	const defaults = "ALTER DEFAULT PRIVILEGES FOR ROLE shop "
 	for text, c := range map[string]struct {
 		on17, on16 string // the step, if there is one
 		lacked     []string
 	}{
 		about + "GRANT SELECT,MAINTAIN ON TABLE s.t TO rt;": {
-			`GRANT SELECT, MAINTAIN ON TABLE s.t TO "rt2"`, `GRANT SELECT ON TABLE s.t TO "rt2"`, []string{maintain},
+			`GRANT SELECT, MAINTAIN ON TABLE s.t TO "rt2"`, `GRANT SELECT ON TABLE s.t TO "rt2"`, []string{theMaintain},
 		},
-		about + "GRANT MAINTAIN ON TABLE s.t TO rt;":    {`GRANT MAINTAIN ON TABLE s.t TO "rt2"`, "", []string{maintain}},
+		about + "GRANT MAINTAIN ON TABLE s.t TO rt;":    {`GRANT MAINTAIN ON TABLE s.t TO "rt2"`, "", []string{theMaintain}},
 		about + "REVOKE MAINTAIN ON TABLE s.t FROM rt;": {`REVOKE MAINTAIN ON TABLE s.t FROM "rt2"`, "", nil},
 		about + "GRANT MAINTAIN ON TABLE s.t TO shop;":  {`GRANT MAINTAIN ON TABLE s.t TO "shop"`, "", nil},
 		defaults + "GRANT MAINTAIN ON TABLES TO rt;": {
-			`ALTER DEFAULT PRIVILEGES FOR ROLE "shop" GRANT MAINTAIN ON TABLES TO "rt2"`, "", []string{maintain},
+			`ALTER DEFAULT PRIVILEGES FOR ROLE "shop" GRANT MAINTAIN ON TABLES TO "rt2"`, "", []string{theMaintain},
 		},
 		defaults + "REVOKE ALL ON TABLES FROM rt;": {
 			`ALTER DEFAULT PRIVILEGES FOR ROLE "shop" REVOKE ALL ON TABLES FROM "rt2"`,
 			`ALTER DEFAULT PRIVILEGES FOR ROLE "shop" REVOKE ALL ON TABLES FROM "rt2"`, nil,
 		},
-		defaults + "GRANT SELECT ON LARGE OBJECTS TO rt;": {"", "", []string{large}},
+		defaults + "GRANT SELECT ON LARGE OBJECTS TO rt;": {"", "", []string{largeDefaults}},
 	} {
 		for server, want := range map[major]string{17: c.on17, 16: c.on16} {
 			var steps []string

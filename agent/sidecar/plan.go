@@ -62,9 +62,9 @@ func (p *planner) defaults(at place, d defaults) error {
 	}
 	known, ok := p.server.knownDefaults(now)
 	if now.kind == largeObjects && !ok {
-		p.lacks("default privileges of large objects")
+		p.lacks(largeDefaults)
 	} else if len(known.privileges) < len(now.privileges) && !now.revoke {
-		p.lacks(maintain)
+		p.lacks(theMaintain)
 	}
 	if !ok {
 		return nil
@@ -122,7 +122,7 @@ func (p *planner) grants(of grants) error {
 		all := len(g.privileges)
 		g.privileges = p.server.known(g.privileges)
 		if len(g.privileges) < all && !g.revoke && g.grantee != owner { // the owner can do what it permits
-			p.lacks(maintain)
+			p.lacks(theMaintain)
 		}
 		if len(g.privileges) == 0 {
 			continue
