@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 )
 
-// The head alone says what has written a dump. It ends where the first statement begins: what comes after that may be a customer's.
+// The head alone says what has written a dump. It ends where the first statement begins: what comes after may be a customer's.
 func TestOriginOf(t *testing.T) {
 	const unknown = "of an unknown version"
 	const server, program = "-- Dumped from database version 17.6 (Debian 17.6-1)\n", "-- Dumped by pg_dump version 18.1\n"

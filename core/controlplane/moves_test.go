@@ -294,8 +294,8 @@ func TestAMoveWhoseSourceDies(t *testing.T) {
 	equal(t, "kept by", w.backups(w.reached(w.source()))[0].KeptBy, id.ServerID(""))
 }
 
-// One backup that does not come holds up none of the others, and the move for no longer than its tries. It stays where it is, until
-// it is deleted, as does what no record names; and a move back has it again.
+// One backup that does not come holds up none of the others, and the move for no longer than its tries. It stays where it is,
+// until it is deleted, as does what no record names; and a move back has it again.
 func TestBackupsThatStayBehind(t *testing.T) {
 	w := newWorld(t)
 	w.movable()
