@@ -13,7 +13,6 @@ import (
 	"github.com/pgherd/pgherd/acceptance/objectstore"
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
-	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
@@ -55,7 +54,7 @@ func startBurning(t *testing.T, names ...string) (b *burning, made []wire.Create
 	}
 	var options stack.Options
 	of("two")(&options)
-	b.other = stacktest.Beside(soon(t), t, b.Stack, "two", options) // only now: the databases are on the first one
+	b.other = b.beside(t, options) // only now: the databases are on the first one
 	return b, made
 }
 
@@ -188,7 +187,7 @@ func TestKilledOverALostServer(t *testing.T) {
 	}
 	status("true", "creating")
 	for i, point := range points {
-		dies := must(w.StartBatch(soon(t), point))(t)
+		noError(t, w.batch.Relaunch(point)) // which may die over the one before, and before it is ready
 		status("id = '"+string(made[i].ID)+"'", "active")
 		eventually(t, "it is ordered", func() (bool, string) {
 			err := w.RecoverServer(soon(t), "two")
@@ -197,11 +196,9 @@ func TestKilledOverALostServer(t *testing.T) {
 			noError(t, w.meta.QueryRowContext(soon(t), where, string(made[i].ID)).Scan(&is))
 			return is == "two", fmt.Sprint(err)
 		})
-		if err := dies.AwaitEnd(soon(t)); err != nil || !dies.Killed() {
-			t.Errorf("%s: %v", point, err)
-		}
+		dies(t, w.batch.Process, point)
 	}
-	w.batch = must(w.StartBatch(soon(t), ""))(t)
+	noError(t, w.batch.Restart(soon(t), ""))
 	for _, d := range made {
 		w.back(t, d)
 		var who string

@@ -49,9 +49,20 @@ func startStack(t *testing.T, change ...func(*stack.Options)) *world {
 	for _, c := range change {
 		c(&options)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), starting)
 	defer cancel()
 	return newWorld(t, stacktest.Start(ctx, t, options, stack.CrashPoints))
+}
+
+// starting bounds the start of a whole server: each of its programs may take long on a busy machine.
+const starting = 2 * patience
+
+// beside runs another server, "two".
+func (w *world) beside(t *testing.T, o stack.Options) *stack.Stack {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), starting)
+	defer cancel()
+	return stacktest.Beside(ctx, t, w.Stack, "two", o)
 }
 
 // startOffsite runs one that keeps its backups in an object store.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
-	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -76,7 +75,7 @@ var rareMove = around(moves.Kind, "overlay", "prepare", "adopt", "generation", "
 func TestKilledOverAMove(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	other := stacktest.Beside(soon(t), t, w.Stack, "two", stack.Options{})
+	other := w.beside(t, stack.Options{})
 	must(w.Admin(soon(t), "server", "disable", "--server", "two"))(t) // databases are made on the first one
 	for _, point := range commonOf(t, moves.Kind, rareMove) {
 		made := w.filled(t)

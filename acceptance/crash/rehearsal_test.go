@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
-	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/core/controlplane/rehearsals"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/stage"
@@ -21,7 +20,7 @@ var rareRehearsal = around(rehearsals.Kind, "overlay", "prepare", string(stage.F
 func TestKilledOverARehearsal(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	stacktest.Beside(soon(t), t, w.Stack, "two", stack.Options{})
+	w.beside(t, stack.Options{})
 	for _, point := range commonOf(t, rehearsals.Kind, rareRehearsal) {
 		must(w.Admin(soon(t), "server", "disable", "--server", "two"))(t) // databases are made on the first one
 		made := w.filled(t)
