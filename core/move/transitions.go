@@ -91,16 +91,16 @@ var Machine = stage.New(
 		Loading:      undoable(row{Loaded: to(Switching)}),
 		Switching:    undoable(row{Switched: to(Following), SwitchedAll: to(Parting, stage.CommitIntent)}),
 		Following:    undoable(row{Near: to(Parting, stage.CommitIntent)}),
-		Parting:      {Pivoted: to(Serving, Repoint), stage.Busy: to(Following), stage.Refused: refused},
+		Parting:      {Pivoted: to(Serving, Repoint, SendOn), stage.Busy: to(Following), stage.Refused: refused},
 		Serving:      {Served: to(Departing)},
-		Departing:    {Departed: to(Settling, SendOn)},
+		Departing:    {Departed: to(Settling)},
 		Settling:     {Settled: to(Leaving, stage.CommitIntent)},
 		Leaving:      {Left: to(stage.Succeeded, LetGoOf, stage.EmitEvent)},
 		stage.Failing: {
-			stage.Closed: to(stage.Failed, stage.EmitEvent), stage.Completed: to(Serving, Repoint),
+			stage.Closed: to(stage.Failed, stage.EmitEvent), stage.Completed: to(Serving, Repoint, SendOn),
 		},
 		stage.Canceling: {
-			stage.Closed: to(stage.Canceled, stage.EmitEvent), stage.Completed: to(Serving, Repoint),
+			stage.Closed: to(stage.Canceled, stage.EmitEvent), stage.Completed: to(Serving, Repoint, SendOn),
 		},
 	})
 
