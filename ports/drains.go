@@ -17,8 +17,10 @@ type Drains interface {
 	List(ctx context.Context, open bool) ([]move.Drain, error)
 	// PutItem stores what became of a database, in the place of what is stored.
 	PutItem(ctx context.Context, i move.DrainItem) error
-	// Items lists what became of the databases of a server, by their IDs.
+	// Items lists what became of the databases of a server, by their IDs, with what their last moves failed with.
 	Items(ctx context.Context, server id.ServerID) ([]move.DrainItem, error)
+	// Moving lists the databases of a server of which a move is open, by their IDs.
+	Moving(ctx context.Context, server id.ServerID) ([]id.DatabaseID, error)
 	// Forget removes the items of a server: a drain begins anew.
 	Forget(ctx context.Context, server id.ServerID) error
 }

@@ -17,8 +17,8 @@ type Forwards interface {
 	Of(ctx context.Context, db id.DatabaseID) ([]move.Forward, error)
 	// List lists all, the oldest first.
 	List(ctx context.Context) ([]move.Forward, error)
-	// Due lists up to limit forwards that are to be looked at, those first that have waited longest.
-	Due(ctx context.Context, now time.Time, limit int) ([]move.Forward, error)
+	// Due lists the forwards that are to be looked at, those first that have waited longest.
+	Due(ctx context.Context, now time.Time) ([]move.Forward, error)
 	// Remove forgets one; ErrNoRow where there is none.
 	Remove(ctx context.Context, db id.DatabaseID, server id.ServerID) error
 }

@@ -17,10 +17,13 @@ var (
 	lockDrain  = pgdb.Define(drainTable.Read().Where("t.server_id = ?").Suffix("FOR NO KEY UPDATE"))
 	listDrains = pgdb.Define(drainTable.Read().Where("(NOT ? OR t.ended_at IS NULL)").OrderBy("t.created_at", "t.server_id"))
 
-	drainItemTable = pgdb.TableOf[move.DrainItem]("drain_items").WithOptional("operation_id")
+	drainItemTable = pgdb.TableOf[move.DrainItem]("drain_items", "failed").WithOptional("operation_id")
 	putDrainItem   = pgdb.Define(drainItemTable.Insert().Suffix(`ON CONFLICT (server_id, database_id) DO UPDATE SET
 		operation_id = excluded.operation_id, tries = excluded.tries, next_at = excluded.next_at, why = excluded.why`))
-	drainItems       = pgdb.Define(drainItemTable.Read().Where("t.server_id = ?").OrderBy("t.database_id"))
+	drainItems = pgdb.Define(drainItemTable.Read().Column("coalesce(o.error_text, '') AS failed").
+			LeftJoin("operations o ON o.id = t.operation_id").Where("t.server_id = ?").OrderBy("t.database_id"))
+	movingFrom = pgdb.Written(`SELECT o.database_id FROM operations o JOIN databases d ON d.id = o.database_id
+		WHERE d.server_id = $1 AND o.kind = $2 AND NOT o.logins AND o.` + open + ` ORDER BY 1`)
 	forgetDrainItems = pgdb.Written("DELETE FROM drain_items WHERE server_id = $1")
 )
 
@@ -44,6 +47,10 @@ func (d drains) PutItem(ctx context.Context, i move.DrainItem) error {
 
 func (d drains) Items(ctx context.Context, of id.ServerID) ([]move.DrainItem, error) {
 	return pgdb.All[move.DrainItem](ctx, d.Session, drainItems, of)
+}
+
+func (d drains) Moving(ctx context.Context, on id.ServerID) ([]id.DatabaseID, error) {
+	return pgdb.All[id.DatabaseID](ctx, d.Session, movingFrom, on, move.Kind)
 }
 
 func (d drains) Forget(ctx context.Context, of id.ServerID) error {

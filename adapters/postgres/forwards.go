@@ -20,7 +20,7 @@ var (
 	forwardsOf   = pgdb.Define(forwardTable.Read().Where("t.database_id = ?").OrderBy("t.server_id"))
 	listForwards = pgdb.Define(forwardTable.Read().OrderBy("t.created_at", "t.database_id", "t.server_id"))
 	dueForwards  = pgdb.Define(forwardTable.Read().Where("t.next_at <= ?").
-			OrderBy("t.next_at", "t.database_id", "t.server_id").Suffix("LIMIT ?"))
+			OrderBy("t.next_at", "t.database_id", "t.server_id"))
 	removeForward = pgdb.Written("DELETE FROM forwards WHERE database_id = $1 AND server_id = $2")
 )
 
@@ -36,8 +36,8 @@ func (f forwards) Of(ctx context.Context, db id.DatabaseID) ([]move.Forward, err
 
 func (f forwards) List(ctx context.Context) ([]move.Forward, error) { return f.All(ctx, listForwards) }
 
-func (f forwards) Due(ctx context.Context, now time.Time, limit int) ([]move.Forward, error) {
-	return f.All(ctx, dueForwards, now, limit)
+func (f forwards) Due(ctx context.Context, now time.Time) ([]move.Forward, error) {
+	return f.All(ctx, dueForwards, now)
 }
 
 func (f forwards) Remove(ctx context.Context, db id.DatabaseID, server id.ServerID) error {

@@ -55,8 +55,9 @@ func (x *Forwards) endOf(ctx context.Context, db id.DatabaseID) error {
 }
 
 const (
-	// settlePause is between two looks while there are forwards.
-	settlePause = time.Second
+	// settlePause is between two looks while there are forwards, and leastPause where one of them ends soon.
+	settlePause = 15 * time.Second
+	leastPause  = time.Second
 	restPause   = time.Minute
 	settleTime  = 30 * time.Second
 )
@@ -66,34 +67,35 @@ func (x *Forwards) Run(ctx context.Context) {
 	loop.Run(ctx, x.log, x.wake, "forwards do not end, or do not begin", func(ctx context.Context) (time.Duration, error) {
 		ctx, cancel := context.WithTimeout(ctx, settleTime)
 		defer cancel()
-		n, err := x.settle(ctx)
-		if n == 0 && err == nil {
-			return restPause, nil
+		pause, err := x.settle(ctx)
+		if err != nil {
+			pause = leastPause
 		}
-		return settlePause, err
+		return max(pause, leastPause), err
 	})
 }
 
-// settle returns how many forwards are left.
-func (x *Forwards) settle(ctx context.Context) (left int, err error) {
+// settle returns how long to wait until the next forward ends.
+func (x *Forwards) settle(ctx context.Context) (pause time.Duration, err error) {
 	all, err := x.stored(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if pause = settlePause; len(all) == 0 {
+		pause = restPause
 	}
 	closed, err := x.openAll(all)
 	if closed { // PgBouncer may have been told already
 		err = errors.Join(err, x.pooler.Sync(ctx, x.ledger.PoolerState))
 	}
 	for _, s := range all {
-		if !s.over {
-			left++
-			continue
-		}
-		if failed := x.expire(ctx, s); failed != nil {
-			left, err = left+1, errors.Join(err, failed)
+		if s.left > 0 {
+			pause = min(pause, s.left)
+		} else {
+			err = errors.Join(err, x.expire(ctx, s))
 		}
 	}
-	return left, err
+	return pause, err
 }
 
 // expire ends a forward whose time is over, unless it was given another one meanwhile.

@@ -66,20 +66,22 @@ func New(l *ledger.Ledger, s pooler.Settings, owner *pooler.Owner, p Pooler, log
 
 // stored is a forward as the ledger has it.
 type stored struct {
-	name  string
-	db    id.DatabaseID
-	line  int // the number of its socket
-	to    target
-	until time.Time
-	over  bool // by PostgreSQL's clock
+	name string
+	db   id.DatabaseID
+	line int // the number of its socket
+	to   target
+	left time.Duration // until its end, by PostgreSQL's clock
 }
 
-const storedQuery = `SELECT database, database_id, socket, host, port, ca, until, until <= clock_timestamp() FROM pooler.forward`
+const storedQuery = `SELECT database, database_id, socket, host, port, ca, extract(epoch FROM until - clock_timestamp())
+	FROM pooler.forward`
 
 func (x *Forwards) stored(ctx context.Context) (all []stored, err error) {
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var s stored
-		err := rows.Scan(&s.name, &s.db, &s.line, &s.to.host, &s.to.port, &s.to.ca, &s.until, &s.over)
+		var left float64
+		err := rows.Scan(&s.name, &s.db, &s.line, &s.to.host, &s.to.port, &s.to.ca, &left)
+		s.left = time.Duration(left * float64(time.Second))
 		all = append(all, s)
 		return err
 	}, storedQuery)

@@ -13,11 +13,11 @@ import (
 // Drain moves all databases of a server to others, some at a time. The server takes no new ones meanwhile and afterwards.
 type Drain struct {
 	ServerID id.ServerID `db:"server_id"`
-	To       id.ServerID `db:"to_id"`   // the one server that takes them; empty: any that has room
-	AtOnce   int         `db:"at_once"` // how many move at a time
-	Closed   bool        `db:"closed"`  // those that cannot be followed are moved closed
-	Forward  int64       `db:"forward_s"`
-	Remove   bool        `db:"remove"` // the server, once nothing is on it
+	To       id.ServerID `db:"to_id"`     // the one server that takes them; empty: any that has room
+	AtOnce   int         `db:"at_once"`   // how many move at a time
+	Closed   bool        `db:"closed"`    // those that cannot be followed are moved closed
+	Forward  int64       `db:"forward_s"` // for how many seconds the server sends on
+	Remove   bool        `db:"remove"`    // the server, once nothing is on it
 	By       string      `db:"ordered_by"`
 	Reason   string      `db:"reason"`
 
@@ -48,7 +48,8 @@ type DrainItem struct {
 	OperationID id.OperationID `db:"operation_id"` // of its last move; empty: none was begun
 	Tries       int            `db:"tries"`
 	NextAt      time.Time      `db:"next_at"`
-	Why         string         `db:"why"` // the last try failed
+	Why         string         `db:"why"`    // the last try failed
+	Failed      string         `db:"failed"` // what its last move failed with; not stored
 }
 
 // Bounds of a drain.
@@ -76,8 +77,8 @@ func (i DrainItem) Waiting(why string, now time.Time) DrainItem {
 // GivenUp reports whether a drain does not try to move a database any more.
 func (i DrainItem) GivenUp() bool { return i.Tries >= mostTries }
 
-// Standing is a database of a server that is drained. Moving says that its move is open.
-type Standing struct {
+// Remaining is a database that is still on a server that is drained. Moving says that its move is open.
+type Remaining struct {
 	database.Record
 	Moving bool
 	Item   DrainItem
@@ -85,9 +86,9 @@ type Standing struct {
 
 // Next decides which databases are to be moved now, and whether the drain has come to an end: nothing is left, or nothing that it
 // could still move.
-func (d Drain) Next(left []Standing, now time.Time) (move []id.DatabaseID, state DrainState) {
+func (d Drain) Next(left []Remaining, now time.Time) (move []id.DatabaseID, state DrainState) {
 	moving, hopeless := 0, 0
-	var ready []Standing
+	var ready []Remaining
 	for _, s := range left {
 		switch {
 		case s.Moving:
@@ -98,7 +99,7 @@ func (d Drain) Next(left []Standing, now time.Time) (move []id.DatabaseID, state
 			ready = append(ready, s)
 		}
 	}
-	slices.SortFunc(ready, func(a, b Standing) int {
+	slices.SortFunc(ready, func(a, b Remaining) int {
 		return cmp.Or(cmp.Compare(a.Item.Tries, b.Item.Tries), cmp.Compare(a.SizeBytes, b.SizeBytes), cmp.Compare(a.ID, b.ID))
 	})
 	for _, s := range ready[:min(len(ready), max(0, d.AtOnce-moving))] {

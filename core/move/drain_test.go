@@ -15,14 +15,14 @@ import (
 func TestADrainEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Drain{AtOnce: rapid.IntRange(1, 5).Draw(t, "at once")}
-		left := map[id.DatabaseID]Standing{}
+		left := map[id.DatabaseID]Remaining{}
 		for i := range rapid.IntRange(0, 12).Draw(t, "databases") {
 			db := id.DatabaseID(fmt.Sprint(i))
-			left[db] = Standing{Record: database.Record{ID: db, SizeBytes: rapid.Int64Range(0, 9).Draw(t, "bytes")}}
+			left[db] = Remaining{Record: database.Record{ID: db, SizeBytes: rapid.Int64Range(0, 9).Draw(t, "bytes")}}
 		}
 		now := noon
 		for range 500 {
-			var list []Standing
+			var list []Remaining
 			moving := 0
 			for _, s := range left {
 				list = append(list, s)

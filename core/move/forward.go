@@ -22,7 +22,7 @@ type Forward struct {
 	Address           string      `db:"address"`
 	Welcomed          id.ServerID `db:"welcomed"`
 	WelcomeGeneration int64       `db:"welcome_generation"`
-	// NextAt is when it is looked at again. Failures counts the looks in a row that went wrong, the last one by Trouble.
+	// From NextAt on every round looks at it. Failures counts the looks in a row that went wrong, the last one by Trouble.
 	NextAt   time.Time `db:"next_at"`
 	Failures int       `db:"failures"`
 	Trouble  string    `db:"trouble"`
@@ -52,8 +52,7 @@ func (f Forward) Forgotten(now time.Time) bool {
 
 // Looked is the forward after a look that went well, or wrong for a reason.
 func (f Forward) Looked(now time.Time, why string) Forward {
-	f.NextAt, f.Trouble = now.Add(ForwardEvery), why
-	if why == "" {
+	if f.Trouble = why; why == "" {
 		f.Failures = 0
 		return f
 	}

@@ -3,9 +3,11 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -43,6 +45,7 @@ func (r drains) PutItem(ctx context.Context, i move.DrainItem) error {
 		if _, known := s.drains.get(i.ServerID); !known {
 			return r.refuse(ports.ErrReferenced)
 		}
+		i.Failed = ""
 		s.drainItems.put(s.txid, drainItemKey{i.ServerID, i.DatabaseID}, i)
 		return nil
 	})
@@ -50,9 +53,26 @@ func (r drains) PutItem(ctx context.Context, i move.DrainItem) error {
 
 func (r drains) Items(ctx context.Context, of id.ServerID) ([]move.DrainItem, error) {
 	return read(ctx, r.session, func(s *state) ([]move.DrainItem, error) {
-		return s.drainItems.having(func(i move.DrainItem) bool { return i.ServerID == of }, func(a, b move.DrainItem) int {
+		items := s.drainItems.having(func(i move.DrainItem) bool { return i.ServerID == of }, func(a, b move.DrainItem) int {
 			return cmp.Compare(a.DatabaseID, b.DatabaseID)
-		}), nil
+		})
+		for at, i := range items {
+			last, _ := s.operations.get(i.OperationID)
+			items[at].Failed = last.ErrorText
+		}
+		return items, nil
+	})
+}
+
+func (r drains) Moving(ctx context.Context, on id.ServerID) ([]id.DatabaseID, error) {
+	return read(ctx, r.session, func(s *state) (list []id.DatabaseID, err error) {
+		for _, o := range s.operations.having(func(o operation.Operation) bool { return o.Kind == move.Kind && !o.Status.Final() }, nil) {
+			if of, _ := s.databases.get(o.DatabaseID); of.ServerID == on {
+				list = append(list, of.ID)
+			}
+		}
+		slices.Sort(list)
+		return list, nil
 	})
 }
 

@@ -44,11 +44,11 @@ func (r forwards) List(ctx context.Context) ([]move.Forward, error) {
 	})
 }
 
-func (r forwards) Due(ctx context.Context, now time.Time, limit int) ([]move.Forward, error) {
+func (r forwards) Due(ctx context.Context, now time.Time) ([]move.Forward, error) {
 	return read(ctx, r.session, func(s *state) ([]move.Forward, error) {
-		return first(s.forwards.having(func(f move.Forward) bool { return !f.NextAt.After(now) }, func(a, b move.Forward) int {
+		return s.forwards.having(func(f move.Forward) bool { return !f.NextAt.After(now) }, func(a, b move.Forward) int {
 			return cmp.Or(a.NextAt.Compare(b.NextAt), cmp.Compare(a.DatabaseID, b.DatabaseID), byForwardServer(a, b))
-		}), limit), nil
+		}), nil
 	})
 }
 

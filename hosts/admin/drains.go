@@ -99,7 +99,7 @@ func waitDrained(ctx context.Context, cmd *cobra.Command, o *operator.Operator, 
 }
 
 func drainRow(d moves.Drainage) row {
-	left := tableOf(d.Left, func(s move.Standing) row {
+	left := tableOf(d.Left, func(s move.Remaining) row {
 		return row{{"databaseId", s.ID}, {"name", s.Name}, {"moving", s.Moving}, {"tries", s.Item.Tries}, {"why", some(s.Item.Why)}}
 	})
 	return row{{"serverId", d.ServerID}, {"drain", d.State}, {"left", left}, {"why", some(d.Why)}, {"endedAt", d.EndedAt}}

@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -61,11 +63,8 @@ func dueForwards(w *world) {
 	last := w.addForward(w.addDatabase("c").ID, second.ID, at(2))
 	first := w.addForward(w.addDatabase("b").ID, second.ID, at(1))
 	w.addForward(w.addDatabase("a").ID, second.ID, at(3))
-	due := func(limit int) []move.Forward {
-		return read2(w, ports.Tx.Forwards, ports.Forwards.Due, epoch.Add(2*time.Minute), limit)
-	}
-	w.equal("due", due(9), []move.Forward{first, last})
-	w.equal("due, one", due(1), []move.Forward{first})
+	due := read(w, ports.Tx.Forwards, ports.Forwards.Due, epoch.Add(2*time.Minute))
+	w.equal("due", due, []move.Forward{first, last})
 }
 
 func drainComesBack(w *world) {
@@ -86,6 +85,20 @@ func drainComesBack(w *world) {
 	put2()
 	items := func() []move.DrainItem { return read(w, ports.Tx.Drains, ports.Drains.Items, second.ID) }
 	w.equal("its item", items(), []move.DrainItem{item})
+	on := func(r *database.Record) { r.ServerID = second.ID }
+	other := w.addWork(w.addDatabase("backed", on).ID)
+	moving := func() []id.DatabaseID { return read(w, ports.Tx.Drains, ports.Drains.Moving, second.ID) }
+	w.equal("moving, with other work", len(moving()), 0)
+	tried := w.addWork(w.addDatabase("shop", on).ID, func(o *operation.Operation) { o.Kind, o.ErrorText = move.Kind, "it is away" })
+	w.equal("moving", moving(), []id.DatabaseID{tried.DatabaseID})
+	for _, o := range []operation.Operation{other, tried} {
+		w.update(writing2(ports.Tx.Servers, ports.Servers.Move, o.DatabaseID, w.server.ID))
+	}
+	w.equal("moving, once it has moved", len(moving()), 0)
+	item.OperationID = tried.ID
+	put2()
+	item.Failed = tried.ErrorText
+	w.equal("its item, with what the move failed with", items(), []move.DrainItem{item})
 	w.update(writing(ports.Tx.Drains, ports.Drains.Forget, second.ID))
 	w.equal("forgotten", len(items()), 0)
 	put2()

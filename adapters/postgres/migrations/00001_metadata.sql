@@ -608,8 +608,8 @@ CREATE TRIGGER database_moved AFTER UPDATE OF server_id ON databases FOR EACH RO
     WHEN (NEW.server_id <> OLD.server_id) EXECUTE FUNCTION database_moved();
 
 -- A server that sends on who still comes for a database that it has left. sent tells what it was last told from anything else,
--- address is where it comes from to the database's server, and welcomed is the server that admits clients from there. next_at is
--- when it is looked at again.
+-- address is where it comes from to the database's server, and welcomed is the server that admits clients from there. Every round
+-- looks at it from next_at on.
 CREATE TABLE forwards (
     database_id        uuid REFERENCES databases ON DELETE CASCADE,
     server_id          uuid REFERENCES servers,

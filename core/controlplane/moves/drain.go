@@ -1,8 +1,11 @@
 package moves
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -29,13 +32,21 @@ const drainEvery = 5 * time.Second
 func (m *Moves) RegisterDrains(remove Remove) {
 	rounds.Register(m.base.Rounds, rounds.Task{
 		Name: "drains", Every: drainEvery, Work: brake.Schedules, Do: func(ctx context.Context, now time.Time) error {
-			open, err := m.drains(ctx, true)
-			for _, d := range open {
-				err = errors.Join(err, m.drain(ctx, now, d, remove))
-			}
-			return err
+			return m.drainAll(ctx, now, remove)
 		},
 	})
+}
+
+// drainAll has each drain go on, side by side: a server that does not answer keeps only its own waiting.
+func (m *Moves) drainAll(ctx context.Context, now time.Time, remove Remove) error {
+	open, err := m.drains(ctx, true)
+	failed := make([]error, len(open))
+	var under sync.WaitGroup
+	for i, d := range open {
+		under.Go(func() { failed[i] = m.drain(ctx, now, d, remove) })
+	}
+	under.Wait()
+	return errors.Join(append(failed, err)...)
 }
 
 func (m *Moves) drains(ctx context.Context, open bool) ([]move.Drain, error) {
@@ -191,7 +202,7 @@ func (m *Moves) ended(ctx context.Context, tx ports.Tx, on id.ServerID, s move.D
 // Drainage is how far the drain of a server is.
 type Drainage struct {
 	move.Drain
-	Left []move.Standing // the databases that are still on it
+	Left []move.Remaining // the databases that are still on it
 }
 
 // Drainages are the last drains of all servers.
@@ -208,7 +219,7 @@ func (m *Moves) Drainages(ctx context.Context) (list []Drainage, err error) {
 }
 
 // left are the databases of a server that is drained. What the last move of one failed with is why it is still there.
-func (m *Moves) left(ctx context.Context, d move.Drain) (list []move.Standing, err error) {
+func (m *Moves) left(ctx context.Context, d move.Drain) (list []move.Remaining, err error) {
 	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		list = nil
 		all, err := living(ctx, tx, d.ServerID)
@@ -219,38 +230,21 @@ func (m *Moves) left(ctx context.Context, d move.Drain) (list []move.Standing, e
 		if err != nil {
 			return err
 		}
+		moving, err := tx.Drains().Moving(ctx, d.ServerID)
 		of := map[id.DatabaseID]move.DrainItem{}
 		for _, i := range items {
 			of[i.DatabaseID] = i
 		}
 		for _, r := range all {
-			s := move.Standing{Record: r, Item: of[r.ID]}
-			if s.Moving, s.Item.Why, err = stands(ctx, tx, r.ID, s.Item); err != nil {
-				return err
+			s := move.Remaining{Record: r, Item: of[r.ID], Moving: slices.Contains(moving, r.ID)}
+			if s.Item.Why = cmp.Or(s.Item.Failed, s.Item.Why); s.Moving {
+				s.Item.Why = ""
 			}
 			list = append(list, s)
 		}
-		return nil
+		return err
 	})
 	return list, err
-}
-
-// stands reports whether a move of a database is open, and else why there is none.
-func stands(ctx context.Context, tx ports.Tx, db id.DatabaseID, i move.DrainItem) (moving bool, why string, err error) {
-	open, err := tx.Operations().Open(ctx, db)
-	switch {
-	case err == nil && open.Kind == Kind:
-		return true, "", nil
-	case err != nil && !errors.Is(err, ports.ErrNoRow):
-		return false, "", err
-	case i.OperationID == "":
-		return false, i.Why, nil
-	}
-	last, err := tx.Operations().Get(ctx, i.OperationID)
-	if err == nil && last.ErrorText != "" {
-		return false, last.ErrorText, nil
-	}
-	return false, i.Why, base.NotFound(err, nil)
 }
 
 // drain orders the next moves of a drain, and ends it.
@@ -295,7 +289,7 @@ func (m *Moves) drain(ctx context.Context, now time.Time, d move.Drain, remove R
 }
 
 // drainOne orders the move of a database.
-func (m *Moves) drainOne(ctx context.Context, d move.Drain, s move.Standing) error {
+func (m *Moves) drainOne(ctx context.Context, d move.Drain, s move.Remaining) error {
 	q := Request{DatabaseID: s.ID, To: d.To, OrClosed: d.Closed, Forward: time.Duration(d.Forward) * time.Second}
 	var err error
 	if q.To == "" {

@@ -32,7 +32,7 @@ func (m *Moves) registerForwards() {
 		Key: func(f move.Forward) string { return string(f.DatabaseID) },
 		Find: func(ctx context.Context, now time.Time) ([]move.Forward, error) {
 			return ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]move.Forward, error) {
-				return tx.Forwards().Due(ctx, now, base.RoundMost)
+				return tx.Forwards().Due(ctx, now)
 			})
 		},
 		Do: func(ctx context.Context, _ time.Time, f move.Forward) error { return m.look(ctx, f) },
@@ -61,6 +61,9 @@ func (m *Moves) lookNow(ctx context.Context, f move.Forward) (untold, err error)
 	next, over, err := m.told(ctx, f)
 	if err != nil && ctx.Err() != nil {
 		return err, err
+	}
+	if err == nil && !over && next.Looked(now, "") == f {
+		return nil, nil // nothing is new
 	}
 	why := ""
 	if untold = err; err != nil {
