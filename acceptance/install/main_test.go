@@ -78,7 +78,7 @@ func build(t *testing.T, bin string) {
 // inside runs the test again after a few commands, for so long at most, with what the kernel gives to the process.
 func inside(t *testing.T, root, limit string, attributes *syscall.SysProcAttr, before string) {
 	t.Helper()
-	const again = ` && exec "$0" -test.v -test.timeout "$2" -test.run "^$3\$"`
+	const again = ` && exec "$0" -test.v -test.timeout "$2" "-test.run=^$3\$"`
 	run := exec.CommandContext(t.Context(), "/bin/sh", "-c", before+again, os.Args[0], root, limit, t.Name())
 	attributes.Pdeathsig = syscall.SIGKILL
 	var out bytes.Buffer
