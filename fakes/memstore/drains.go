@@ -66,7 +66,8 @@ func (r drains) Items(ctx context.Context, of id.ServerID) ([]move.DrainItem, er
 
 func (r drains) Moving(ctx context.Context, on id.ServerID) ([]id.DatabaseID, error) {
 	return read(ctx, r.session, func(s *state) (list []id.DatabaseID, err error) {
-		for _, o := range s.operations.having(func(o operation.Operation) bool { return o.Kind == move.Kind && !o.Status.Final() }, nil) {
+		moves := func(o operation.Operation) bool { return o.Kind == move.Kind && !o.Status.Final() }
+		for _, o := range s.operations.having(moves, nil) {
 			if of, _ := s.databases.get(o.DatabaseID); of.ServerID == on {
 				list = append(list, of.ID)
 			}
