@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	sample.Tests(4, "TestMatrix", "TestImports", "TestImportCheckerFindsPlantedImports", "TestEveryScenarioHasItsDrivers",
+	sample.Tests(8, "TestMatrix", "TestImports", "TestImportCheckerFindsPlantedImports", "TestEveryScenarioHasItsDrivers",
 		"TestEveryRouteOfTheSpecExists", "TestEmbeddingPage")
 	status := m.Run()
 	if err := driver.StopStack(); err != nil {

@@ -28,7 +28,7 @@ func TestBystander(t *testing.T) {
 		measureAll(t)
 		return
 	}
-	list := sample.OneIn(t, 20, abuses)
+	list := sample.OneIn(t, 30, abuses)
 	w := startWorld(t, slices.ContainsFunc(list, func(a abuse) bool { return a.archived }))
 	b := newBystander(t, w)
 	b.round(t, few)

@@ -3,7 +3,6 @@ package crash_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/sample"
@@ -17,12 +16,6 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/stage"
 )
-
-// adoptionPoints are those of an adoption.
-func adoptionPoints(t *testing.T) []string {
-	t.Helper()
-	return slices.DeleteFunc(kindPoints(t), func(p string) bool { return !strings.HasPrefix(p, string(adoptions.Kind)+".") })
-}
 
 // rareAdoption are points at which core alone kills: of an adoption that the agent refuses.
 var rareAdoption = around(adoptions.Kind, "close", string(stage.Failing), string(operation.Failed))
@@ -59,7 +52,7 @@ func TestKilledOverAnAdoption(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
 	reserved := work.Reserved(adoptions.Kind)
-	points := slices.DeleteFunc(adoptionPoints(t), func(p string) bool {
+	points := slices.DeleteFunc(pointsOfKind(t, adoptions.Kind), func(p string) bool {
 		return p == reserved || slices.Contains(rareAdoption, p)
 	})
 	for _, point := range append(sample.OneIn(t, 4, points), reserved) {

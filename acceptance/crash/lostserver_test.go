@@ -154,19 +154,13 @@ func TestALostServer(t *testing.T) {
 	})
 }
 
-// rebuildPoints are those of a rebuild that no command makes.
-func rebuildPoints(t *testing.T) []string {
-	t.Helper()
-	return slices.DeleteFunc(kindPoints(t), func(p string) bool { return !strings.HasPrefix(p, string(rebuilds.Kind)+".") })
-}
-
 // rare are points at which core alone kills: an overlay, a database that is stopped or has no archive, and a failure.
 var rare = []string{"overlay", "access", "close", "adopt", "adopting", "failing", "failed", "reserved", "prepare", "admit"}
 
 // A batch host that is killed over the rebuild of a database, at whichever point, leaves it to the next one.
 func TestKilledOverALostServer(t *testing.T) {
 	t.Parallel()
-	points := slices.DeleteFunc(rebuildPoints(t), func(p string) bool {
+	points := slices.DeleteFunc(pointsOfKind(t, rebuilds.Kind), func(p string) bool {
 		_, at, _ := strings.Cut(p, ".")
 		return slices.Contains(rare, strings.TrimPrefix(strings.TrimPrefix(at, "before-"), "after-"))
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -20,6 +21,11 @@ var (
 	noError = check.NoError
 	soon    = stacktest.Soon
 )
+
+func TestMain(m *testing.M) {
+	sample.Tests(6)
+	os.Exit(m.Run())
+}
 
 func must[T any](result T, err error) func(testing.TB) T { return check.Must(result, err) }
 

@@ -107,13 +107,11 @@ func skipOthers(several int, always []string) error {
 	return flag.Set("test.skip", "^("+strings.Join(others, "|")+")$")
 }
 
-// ownChoice reports whether an argument of a test binary says which tests it is to run.
+// choices are the flags of a test binary that say which tests it is to run.
+var choices = []string{"-test.run", "-test.skip", "-test.list", "-test.bench", "-test.fuzz"}
+
+// ownChoice reports whether an argument of a test binary is one of them; its value may be the next argument.
 func ownChoice(arg string) bool {
-	for _, name := range []string{"run", "skip", "list", "bench", "fuzz"} {
-		value, ok := strings.CutPrefix(arg, "-test."+name+"=")
-		if ok && value != "" {
-			return true
-		}
-	}
-	return false
+	name, value, apart := strings.Cut(arg, "=")
+	return slices.Contains(choices, name) && (value != "" || !apart)
 }

@@ -36,3 +36,14 @@ func TestNothingIsPickedOfNothing(t *testing.T) {
 		t.Error(some)
 	}
 }
+
+func TestOwnChoices(t *testing.T) {
+	for arg, want := range map[string]bool{
+		"-test.run=^TestX$": true, "-test.run": true, "-test.fuzz=FuzzX": true, // as "go test" says it, and as a shell may
+		"-test.run=": false, "-test.fuzztime=1m": false, "-test.v=true": false, "TestX": false,
+	} {
+		if ownChoice(arg) != want {
+			t.Errorf("%s: %t", arg, !want)
+		}
+	}
+}

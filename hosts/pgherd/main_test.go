@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(3)
+	sample.Tests(4)
 	os.Exit(clustertest.Main(m))
 }

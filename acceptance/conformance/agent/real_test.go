@@ -33,7 +33,7 @@ func TestRealAgent(t *testing.T) {
 	if err != nil || known.Connections != 250-3-10-4 {
 		t.Errorf("the server has %d connections for databases (%v)", known.Connections, err)
 	}
-	conformance.Agent(t, 20, func(*testing.T) conformance.Stand { return s })
+	conformance.Agent(t, 30, func(*testing.T) conformance.Stand { return s })
 }
 
 func TestRealArchive(t *testing.T) {
