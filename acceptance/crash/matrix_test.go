@@ -406,7 +406,8 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	for _, p := range slices.Concat(backup.CrashPoints, copies.CrashPoints, archive.CrashPoints, drill.CrashPoints) {
 		points = append(points, "agent."+p)
 	}
-	elsewhere := slices.Concat(webhooks.CrashPoints, mails.CrashPoints, keyrings.CrashPoints) // package webhooks, and other tests here
+	// Package webhooks kills there, or another test of this one.
+	elsewhere := slices.Concat(webhooks.CrashPoints, mails.CrashPoints, keyrings.CrashPoints)
 	for _, k := range []operation.Kind{rebuilds.Kind, adoptions.Kind, moves.Kind, rehearsals.Kind} {
 		elsewhere = append(elsewhere, pointsOfKind(t, k)...) // a test of the kind's own kills there
 	}

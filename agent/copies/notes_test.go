@@ -33,7 +33,7 @@ func TestNotesOfALoadAreBounded(t *testing.T) {
 func TestNotesOfWhatALoadLeavesOut(t *testing.T) {
 	t.Parallel()
 	tx := check.Must(clustertest.NewDatabase(t).Open(t).Begin())(t)
-	defer tx.Rollback()                                 //nolint:errcheck // it has only read
+	defer tx.Rollback()
 	check.Must(tx.Exec("SET LOCAL ROLE pg_monitor"))(t) // who may not store everything
 	here := check.Must(pg.One[int](t.Context(), tx, version))(t)
 	m := backup.Manifest{Settings: []backup.Setting{

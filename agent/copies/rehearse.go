@@ -16,18 +16,19 @@ import (
 	"github.com/pgherd/pgherd/core/rehearsal"
 )
 
-// tried is what a rehearsal has found.
-type tried struct {
+// Tried is what a rehearsal has found.
+type Tried struct {
 	breaks []rehearsal.Break
 	notes  []string
 }
 
 // Rehearse does to a copy all that a load does, and removes it whatever came of that. It tells what of the database does not work
-// at this server, and the notes of the load where there was one. Another attempt makes a copy of its own, and the sweep removes one that was left.
+// at this server, and the notes of the load where there was one. Another attempt makes a copy of its own, and the sweep removes
+// one that was left.
 //
 // Errors: BACKUP_NOT_VERIFIED (the file itself is damaged, or the copy took longer than it may), BACKUP_NOT_FOUND,
 // BACKUP_STORAGE_FULL. After any other error the outcome is open: call Rehearse again.
-func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (found tried, err error) {
+func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (found Tried, err error) {
 	done, err := x.Turn(ctx, req.OperationID)
 	if err != nil {
 		return found, err
@@ -53,7 +54,7 @@ func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (fou
 
 func (x *Copies) rehearse(
 	ctx context.Context, c *diskroom.Claim, req Request, set *fileSet, tell jobs.Tell,
-) (found tried, err error) {
+) (found Tried, err error) {
 	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) (err error) {
 		copied := x.copyFor(verification, req.OperationID, req.DatabaseID, admin)
 		if err := copied.Drop(ctx, func(string) {}); err != nil {
@@ -148,7 +149,7 @@ func (x *Copies) removeRehearsal(ctx context.Context, op id.OperationID) error {
 }
 
 // rehearsed is what became of a rehearsal. An error means that this is open.
-func rehearsed(found tried, err error) (command.LoadReport, error) {
+func rehearsed(found Tried, err error) (command.LoadReport, error) {
 	if err == nil {
 		return command.LoadReport{
 			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(found.breaks), Notes: found.notes,

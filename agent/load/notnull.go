@@ -61,8 +61,8 @@ func withoutNotNulls(sql []byte) (table string, after []string) {
 	return string(sql), nil
 }
 
-// notNull is the column of which an element of a CREATE TABLE says as a constraint of the table that it has no nulls; empty: it is
-// no such constraint.
+// notNull is the column of which an element of a CREATE TABLE says as a constraint of the table that it has no nulls; empty: it
+// is no such constraint.
 func notNull(element []string) string {
 	if len(element) == 5 && element[0] == "CONSTRAINT" {
 		element = element[2:]

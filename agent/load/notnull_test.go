@@ -28,7 +28,9 @@ func TestNotNullAtOlderServers(t *testing.T) {
 		if want == nil {
 			want = []string{sql}
 		}
-		for version, want := range map[string][]string{"16.14 (Debian)": want, "17.6": want, "18beta1": {sql}, "18.1": {sql}, "": {sql}} {
+		for version, want := range map[string][]string{
+			"16.14 (Debian)": want, "17.6": want, "18beta1": {sql}, "18.1": {sql}, "": {sql},
+		} {
 			if got := understood(sql, version); !slices.Equal(got, want) {
 				t.Errorf("on %s: %q, want %q", version, got, want)
 			}

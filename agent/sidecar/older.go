@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A copy can be of another major version of PostgreSQL than the backup. What the server does not know is left out of the copy, and
-// what the older of the two does not know is no difference:
+// A copy can be of another major version of PostgreSQL than the backup. What the server does not know is left out of the copy,
+// and what the older of the two does not know is no difference:
 //
 //   - The privilege MAINTAIN on tables comes with 17. An owner who had revoked all from himself has it there, and could do in 16
 //     what it permits.

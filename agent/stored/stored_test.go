@@ -71,7 +71,7 @@ func TestSettings(t *testing.T) {
 // What an agent may store for a login is what every login may, of what the server knows.
 func TestStorable(t *testing.T) {
 	tx := check.Must(clustertest.NewDatabase(t).Open(t).Begin())(t)
-	defer tx.Rollback() //nolint:errcheck // it has only read
+	defer tx.Rollback()
 	check.Must(tx.Exec("SET LOCAL ROLE pg_monitor"))(t)
 	for name, want := range map[string]bool{
 		"work_mem": true, "DateStyle": true, "local_preload_libraries": true, "log_statement": false, "port": false,

@@ -33,8 +33,8 @@ type Input struct {
 	Notes  []string `json:"notes,omitempty"`
 }
 
-// Result is the result of a rehearsal that has come to its end: it has succeeded also where it has found something. Notes name what
-// a move leaves out.
+// Result is the result of a rehearsal that has come to its end: it has succeeded also where it has found something. Notes name
+// what a move leaves out.
 type Result struct {
 	Server          string   `json:"server"`
 	PostgresVersion int      `json:"postgresVersion"`

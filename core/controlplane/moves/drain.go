@@ -40,13 +40,14 @@ func (m *Moves) RegisterDrains(remove Remove) {
 // drainAll has each drain go on, side by side: a server that does not answer keeps only its own waiting.
 func (m *Moves) drainAll(ctx context.Context, now time.Time, remove Remove) error {
 	open, err := m.drains(ctx, true)
-	failed := make([]error, len(open))
+	failed := make([]error, len(open)+1)
+	failed[len(open)] = err
 	var under sync.WaitGroup
 	for i, d := range open {
 		under.Go(func() { failed[i] = m.drain(ctx, now, d, remove) })
 	}
 	under.Wait()
-	return errors.Join(append(failed, err)...)
+	return errors.Join(failed...)
 }
 
 func (m *Moves) drains(ctx context.Context, open bool) ([]move.Drain, error) {
