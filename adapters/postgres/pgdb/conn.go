@@ -3,6 +3,8 @@ package pgdb
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"net"
 	"time"
 )
 
@@ -58,6 +60,14 @@ func (c *conn) within(ctx context.Context, grace time.Duration) (done func()) {
 		stop()
 		close(over)
 	}
+}
+
+// Close implements driver.Conn. One that was cut is closed already: a context may end just after what it was for.
+func (c *conn) Close() error {
+	if err := c.driverConn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 func (c *conn) current() bool { return c.generation == c.of.generation.Load() }
