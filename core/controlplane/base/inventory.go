@@ -49,24 +49,12 @@ func InventoryOf(ctx context.Context, agent ports.Agent, db id.DatabaseID) (*com
 }
 
 // Files asks an agent for all files that it keeps for databases.
-func Files(ctx context.Context, agent ports.Agent) (all []command.StoredFile, err error) {
-	for after, more := "", true; more; {
-		part, err := Ask(ctx, agent, command.AskFiles{After: after})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, part.Files...)
-		if more = part.More && len(part.Files) > 0; more {
-			after = part.Files[len(part.Files)-1].Path
-		}
-	}
-	return all, nil
+func Files(ctx context.Context, agent ports.Agent) ([]command.StoredFile, error) {
+	return filesIn(ctx, agent, "")
 }
 
-// BackupsAt asks an agent which backups of a database it has, whether a record names them or not.
-func BackupsAt(ctx context.Context, agent ports.Agent, db id.DatabaseID) ([]backup.Filename, error) {
-	var all []command.StoredFile
-	folder := string(db) + "/"
+// filesIn are the files in a folder, by their paths; empty: all.
+func filesIn(ctx context.Context, agent ports.Agent, folder string) (all []command.StoredFile, err error) {
 	for after, more := folder, true; more; {
 		part, err := Ask(ctx, agent, command.AskFiles{After: after})
 		if err != nil {
@@ -79,5 +67,11 @@ func BackupsAt(ctx context.Context, agent ports.Agent, db id.DatabaseID) ([]back
 		}
 		more = part.More && len(part.Files) > 0 && strings.HasPrefix(after, folder)
 	}
-	return doctor.Unrecorded(db, all, nil), nil
+	return all, nil
+}
+
+// BackupsAt asks an agent which backups of a database it has, whether a record names them or not.
+func BackupsAt(ctx context.Context, agent ports.Agent, db id.DatabaseID) ([]backup.Filename, error) {
+	all, err := filesIn(ctx, agent, string(db)+"/")
+	return doctor.Unrecorded(db, all, nil), err
 }
