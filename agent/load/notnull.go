@@ -3,10 +3,10 @@ package load
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // constraintsFrom is the version of PostgreSQL from which on NOT NULL of a column that a table inherits is a constraint of the
@@ -17,9 +17,10 @@ const constraintsFrom = 18
 // such constraints, each is an ALTER TABLE after the CREATE TABLE, as pg_dump wrote it before. Those that only a newer server can
 // keep, as NOT NULL NO INHERIT, stay, and are refused.
 func understood(sql, version string) []string {
-	digits := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
-	if server, err := strconv.Atoi(digits); err != nil || server >= constraintsFrom ||
-		!strings.HasPrefix(sql, "CREATE ") || !strings.Contains(sql, "INHERITS (") {
+	if !strings.HasPrefix(sql, "CREATE ") || !strings.Contains(sql, "INHERITS (") {
+		return []string{sql}
+	}
+	if server := pg.Major(version); server == 0 || server >= constraintsFrom {
 		return []string{sql}
 	}
 	table, after := withoutNotNulls([]byte(sql))

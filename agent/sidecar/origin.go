@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"io"
 	"regexp"
-	"strconv"
-	"strings"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // Origin is what has written a dump, as its head says: the versions of PostgreSQL and of pg_dump.
@@ -27,13 +27,7 @@ var (
 func (o Origin) major() major { return majorOf(o.Server) }
 
 // majorOf is the one at the beginning of what a server calls its version.
-func majorOf(version string) major {
-	number, err := strconv.Atoi(version[:len(version)-len(strings.TrimLeft(version, "0123456789"))])
-	if err != nil {
-		return 0
-	}
-	return major(number)
-}
+func majorOf(version string) major { return major(pg.Major(version)) }
 
 // OriginOf reads the head of a dump, which the first statement ends, and returns a reader of the whole.
 func OriginOf(dump io.Reader) (Origin, io.Reader) {
