@@ -133,6 +133,9 @@ var quarrels = map[string]func(d *dispute){
 			files := must(d.Operator.Backups(d.ctx, ports.BackupFilter{DatabaseID: db}, ports.Page{}))(d.t)
 			if len(files) > 0 {
 				_, err = d.Operator.Restore(d.ctx, db, files[0].Filename, restore.Consents{ConfirmShrink: true}, grace)
+				if fault.Has(err, fault.ManagedRoleConflict) { // the spec's code where a managed database forbids it
+					err = nil
+				}
 			}
 		}
 		ok(d.t, disputed(err))
