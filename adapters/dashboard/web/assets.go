@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 //go:embed assets templates
@@ -20,11 +22,18 @@ type asset struct {
 	packed     []byte
 }
 
-var (
-	style  = newAsset("style.css", "text/css; charset=utf-8")
-	script = newAsset("script.js", "text/javascript; charset=utf-8")
-	icon   = newAsset("icon.svg", "image/svg+xml")
-)
+// parts are what all pages share. They are made for the first server: most processes of the program show no page, and each
+// segment of WAL that is handed over is one of them.
+var parts = sync.OnceValue(func() (p struct {
+	style, script, icon *asset
+	templates           *template.Template
+}) {
+	p.style = newAsset("style.css", "text/css; charset=utf-8")
+	p.script = newAsset("script.js", "text/javascript; charset=utf-8")
+	p.icon = newAsset("icon.svg", "image/svg+xml")
+	p.templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
+	return p
+})
 
 func newAsset(file, kind string) *asset {
 	plain, err := files.ReadFile("assets/" + file)

@@ -142,9 +142,9 @@ func New(cfg Config) (*Server, error) {
 // own are the pages of the server itself.
 func (s *Server) own() []Page {
 	pages := []Page{
-		Get("style", "/assets/"+style.name, style.serve).For(Anybody),
-		Get("script", "/assets/"+script.name, script.serve).For(Anybody),
-		Get("icon", "/assets/"+icon.name, icon.serve).For(Anybody),
+		Get("style", "/assets/"+parts().style.name, parts().style.serve).For(Anybody),
+		Get("script", "/assets/"+parts().script.name, parts().script.serve).For(Anybody),
+		Get("icon", "/assets/"+parts().icon.name, parts().icon.serve).For(Anybody),
 	}
 	if s.cfg.Live != nil {
 		pages = append(pages, Get("live", "/live", s.live))

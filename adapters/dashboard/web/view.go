@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"net/url"
@@ -156,8 +155,6 @@ type layout struct {
 	Now                          time.Time
 }
 
-var templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
-
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func newBuffer() *bytes.Buffer {
@@ -170,8 +167,8 @@ func newBuffer() *bytes.Buffer {
 func (v *View) write(r *Request) error {
 	r.claim(v)
 	page := layout{
-		View: v, Product: r.server.cfg.Product, Style: "/assets/" + style.name, Script: "/assets/" + script.name,
-		Icon: "/assets/" + icon.name, RequestID: r.ID, Now: r.Now,
+		View: v, Product: r.server.cfg.Product, Style: "/assets/" + parts().style.name, Script: "/assets/" + parts().script.name,
+		Icon: "/assets/" + parts().icon.name, RequestID: r.ID, Now: r.Now,
 	}
 	if r.server.cfg.Live != nil && r.http.Method == http.MethodGet { // what an action shows cannot be read again
 		page.Live = liveURL(v.Watch)
@@ -202,7 +199,7 @@ func (v *View) write(r *Request) error {
 func (r *Request) rendered(page layout) ([]byte, error) {
 	text := newBuffer()
 	defer buffers.Put(text)
-	if err := templates.ExecuteTemplate(text, "page.html", page); err != nil {
+	if err := parts().templates.ExecuteTemplate(text, "page.html", page); err != nil {
 		return nil, err
 	}
 	if r.takesGzip() {
