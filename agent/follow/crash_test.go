@@ -44,12 +44,14 @@ func (m *move) steps(t *testing.T) []step {
 			at.DoneInTheEnd(t, agenttest.Told(m.operation, m.epoch, c()))
 		}
 	}
+	switching := func() command.Command { return m.switching() }
 	depart := func() command.Command { return m.departing() }
 	take := func() command.Command { return m.taking() }
 	serve := func() command.Command { return m.serving() }
 	return []step{
-		{m.source, func() command.Command { return m.dumping() }, m.dumps},
-		{m.target, func() command.Command { return m.following(t) }, func(t *testing.T) { t.Helper(); m.fills(t); m.follows(t) }},
+		{m.source, func() command.Command { return m.dumping() }, func(t *testing.T) { t.Helper(); m.dumps(t); m.fills(t) }},
+		{m.target, switching, done(m.target, switching)},
+		{m.target, func() command.Command { return m.following(t) }, m.follows},
 		{m.source, func() command.Command { return m.parting() }, func(t *testing.T) {
 			t.Helper()
 			m.parted = tell(t, m, m.source, m.parting())
@@ -61,6 +63,7 @@ func (m *move) steps(t *testing.T) []step {
 
 const (
 	dumpStep = iota
+	switchStep
 	followStep
 	partStep
 	takeStep
@@ -85,7 +88,7 @@ func TestAgentsDieOverAMove(t *testing.T) {
 		point string
 	}{
 		{dumpStep, crash.FollowIntended}, {dumpStep, crash.FollowPublished}, {dumpStep, crash.FollowSlot},
-		{dumpStep, crash.FollowTaken},
+		{dumpStep, crash.FollowTaken}, {switchStep, crash.SwitchRenamed}, {switchStep, crash.DiscardPassing},
 		{followStep, crash.SubscribeIntended}, {followStep, crash.SubscribeMade},
 		{partStep, crash.PartAdmitted}, {partStep, crash.PartGateClosed}, {partStep, crash.PartAlone}, {partStep, crash.PartReply},
 		{takeStep, crash.TakeReached}, {takeStep, crash.TakeDropped}, {takeStep, crash.TakeReply},
@@ -101,9 +104,6 @@ func TestAgentsDieOverAMove(t *testing.T) {
 			m.prepares(t)
 			for n, s := range m.steps(t) {
 				if n == death.step {
-					if n == followStep {
-						m.fills(t)
-					}
 					p.dies(t, s.at, death.point, agenttest.Told(m.operation, m.epoch, s.command()))
 				}
 				s.do(t)
@@ -111,7 +111,7 @@ func TestAgentsDieOverAMove(t *testing.T) {
 					m.source.InDatabase(t, m.w, `INSERT INTO entry DEFAULT VALUES RETURNING n`)
 				}
 			}
-			m.hasArrived(t, "3")
+			m.hasArrived(t, "4")
 		})
 	}
 }

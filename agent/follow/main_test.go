@@ -65,6 +65,7 @@ func (m *move) loads(t *testing.T) {
 	m.prepares(t)
 	m.dumps(t)
 	m.fills(t)
+	tell(t, m, m.target, m.switching())
 }
 
 func (m *move) prepares(t *testing.T) {
@@ -103,8 +104,9 @@ func (m *move) fills(t *testing.T) {
 		}
 		return report.State == command.LoadReady
 	})
-	tell(t, m, m.target, command.Switch{DatabaseID: m.id(), Moving: true})
 }
+
+func (m *move) switching() command.Switch { return command.Switch{DatabaseID: m.id(), Moving: true} }
 
 func (m *move) id() id.DatabaseID { return m.w.DatabaseID() }
 

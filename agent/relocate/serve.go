@@ -13,18 +13,6 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// tidy removes, once a copy is where the database that moves here is to be, what the operation does not need any more: the file,
-// and the empty database in whose place the copy is.
-func (x *Relocator) tidy(ctx context.Context, operation string) error {
-	if err := x.ledger.DiscardPassing(ctx, operation); err != nil {
-		return err
-	}
-	err := pg.Atomically(ctx, x.db, "UPDATE ledger.copy SET until_closed = false WHERE operation_id = "+pg.Quote(operation),
-		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(operation)+" AND "+ledger.Passing)
-	x.AskForSweep()
-	return err
-}
-
 // serveHere lets customers into a database that has moved here. One transaction lets them in and completes the operation.
 func (x *Relocator) serveHere(ctx context.Context, e protocol.Command, c command.Serve) (none command.None, err error) {
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))

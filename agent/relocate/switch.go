@@ -28,6 +28,11 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 	}
 	crash.Point(crash.SwitchAdmitted)
 	if !s.switched() {
+		if c.Moving {
+			if s.brought, err = x.brought(ctx, e.OperationID, d); err != nil {
+				return done, err
+			}
+		}
 		if err := x.replace(ctx, d, s); err != nil {
 			return done, err
 		}
@@ -39,17 +44,12 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 		const message = "the copy has the database's place, but customers are not let in yet; send the command again"
 		return done, ledger.Unavailable(message, err)
 	}
-	if c.Moving {
-		if err := x.bring(ctx, e.OperationID, d); err != nil {
-			return done, err
-		}
-		if err := x.tidy(ctx, e.OperationID); err != nil {
-			return done, err
-		}
-	}
 	x.Replaced(c.DatabaseID)
 	done = command.Switched{DatabaseOID: int64(d.OID), SizeBytes: s.bytes}
-	return ledger.Conclude(ctx, x.ledger, e, done, crash.SwitchReply)
+	if !c.Moving {
+		return ledger.Conclude(ctx, x.ledger, e, done, crash.SwitchReply)
+	}
+	return concludeDiscarding(ctx, x, e, s, done, crash.SwitchReply)
 }
 
 const (
@@ -235,16 +235,24 @@ func (x *Relocator) discard(ctx context.Context, e protocol.Command, c command.D
 	if err == nil && !s.switched() {
 		err = command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
 	}
-	if err == nil {
-		err = x.ledger.DiscardPassing(ctx, e.OperationID)
-	}
 	if err != nil {
 		return none, err
 	}
+	return concludeDiscarding(ctx, x, e, s, none, crash.DiscardReply)
+}
+
+// concludeDiscarding stores the outcome of a command after which what the copy has replaced goes, and the file that it was made
+// from. Until the outcome is stored, the ledger knows of both.
+func concludeDiscarding[R any](
+	ctx context.Context, x *Relocator, e protocol.Command, s copyRow, result R, reply string,
+) (R, error) {
+	if err := x.ledger.DiscardPassing(ctx, e.OperationID); err != nil {
+		return result, err
+	}
 	crash.Point(crash.DiscardPassing)
-	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.DiscardReply,
+	result, err := ledger.Conclude(ctx, x.ledger, e, result, reply,
 		"UPDATE ledger.copy SET until_closed = false WHERE name = "+pg.Quote(s.name),
 		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(e.OperationID)+" AND "+ledger.Passing)
 	x.AskForSweep()
-	return none, err
+	return result, err
 }

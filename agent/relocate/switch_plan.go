@@ -101,13 +101,14 @@ func (p switchPlan) statements() []string {
 	for _, one := range p.whole.settings {
 		s = append(s, one.statement(p.of.name))
 	}
-	return append(s,
+	s = append(s,
 		fmt.Sprintf("SELECT ledger.assert_like(%d, %d, '%s')", p.of.oid, p.OID, oids(p.whole.roles)),
 		"ALTER DATABASE "+copied+" RENAME TO "+pg.Ident(p.Name),
 		fmt.Sprintf("UPDATE ledger.database SET oid = %d WHERE id = %s", p.of.oid, pg.Quote(p.ID)),
 		// Nobody enters it any more, and nothing of the platform's is kept by it from being dropped.
 		"ALTER DATABASE "+replaced+" OWNER TO CURRENT_USER", "ALTER DATABASE "+replaced+" ALLOW_CONNECTIONS false",
 	)
+	return append(s, p.of.brought...)
 }
 
 func (p switchPlan) holder() string { return database.RoleNames(id.DatabaseID(p.ID), p.Name).Holder }

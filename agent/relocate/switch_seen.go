@@ -26,6 +26,7 @@ type copyRow struct {
 	bytes     int64
 	reopen    sql.NullBool // whether the database was open when it was shut for the switch
 	replaced  uint32       // what the copy has replaced; 0: nothing yet
+	brought   []string     // the statements that give a database that moves here what it brings along
 }
 
 func (s copyRow) switched() bool { return s.replaced != 0 }

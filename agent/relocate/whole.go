@@ -14,29 +14,30 @@ import (
 // What belongs to a database as a whole is in no dump: what its roles may do with it, and what they have stored for themselves in
 // it. A database that moves brings it along: the manifest of the file says what it was.
 
-// bring gives a database that moves here what its roles had where it comes from, as far as they are roles here.
-func (x *Relocator) bring(ctx context.Context, operation string, d ledger.Database) error {
+// brought are the statements that give a database that moves here what its roles had where it comes from, as far as they are
+// roles here.
+func (x *Relocator) brought(ctx context.Context, operation string, d ledger.Database) (statements []string, err error) {
 	const file = "SELECT payload ->> 'filename' FROM ledger.job WHERE operation_id = $1 AND " + ledger.Passing
-	names, err := pg.Column(ctx, x.db, file, operation)
-	if err != nil || len(names) == 0 { // it was brought, and the file has gone
-		return err
-	}
-	m, err := x.Manifest(ctx, id.DatabaseID(d.ID), backup.Filename(names[0]))
+	name, err := pg.One[string](ctx, x.db, file, operation)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	m, err := x.Manifest(ctx, id.DatabaseID(d.ID), backup.Filename(name))
+	if err != nil {
+		return nil, err
 	}
 	const known = "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name"
 	const additional = "SELECT name FROM ledger.role WHERE database_id = $1 AND part = 'additional' ORDER BY name"
 	roles, err := pg.Column(ctx, x.db, known, d.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	guests, err := pg.Column(ctx, x.db, additional, d.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := switchPlan{Database: d, of: copyRow{name: d.Name}, whole: whole{grants: broughtGrants(m.Manifest, roles)}}
-	statements := revokeConnect(d, guests, p.whole.grants)
+	statements = revokeConnect(d, guests, p.whole.grants)
 	if len(p.whole.grants) > 0 {
 		statements = append(statements, p.grantStatements()...)
 	}
@@ -46,16 +47,13 @@ func (x *Relocator) bring(ctx context.Context, operation string, d ledger.Databa
 		}
 		ours, err := stored.Storable(ctx, x.db, s.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ours { // the notes of the load name the others
 			statements = append(statements, databaseSetting{s.Login, s.Name, s.Value}.statement(d.Name))
 		}
 	}
-	if len(statements) == 0 {
-		return nil
-	}
-	return x.ledger.Insist(ctx, statements...)
+	return statements, nil
 }
 
 // broughtGrants are those on the database that roles of its own have made to each other, or to everybody.
