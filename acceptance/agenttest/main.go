@@ -29,7 +29,7 @@ import (
 // childConfig, where set, makes this test binary an agent in a process of its own: one that can be killed.
 const childConfig = "PGHERD_TEST_AGENT_CONFIG"
 
-// Main runs the tests of a package, or an agent where the test binary is to be one. Of a sample, one in 32 tests runs, and
+// Main runs the tests of a package, or an agent where the test binary is to be one. Of a sample, one in 64 tests runs, and
 // those that always names: what needs no stack. It returns the exit status.
 func Main(m *testing.M, always ...string) int {
 	if text := os.Getenv(childConfig); text != "" {
@@ -40,7 +40,7 @@ func Main(m *testing.M, always ...string) int {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	sample.Tests(32, always...)
+	sample.Tests(64, always...)
 	return clustertest.Main(m)
 }
 

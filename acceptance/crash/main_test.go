@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	sample.Tests(30, "TestKilled", "TestEveryPointHasItsCase")
+	sample.Tests(40, "TestKilled", "TestEveryPointHasItsCase")
 	os.Exit(m.Run())
 }
 

@@ -281,7 +281,7 @@ func TestKilled(t *testing.T) {
 func killsSome(t *testing.T) {
 	t.Helper()
 	t.Parallel()
-	const several = 64
+	const several = 96
 	var all []killing
 	for _, g := range groups {
 		all = append(all, onePerPoint(g.cases())...)

@@ -57,6 +57,12 @@ func OneIn[T any](t testing.TB, several int, list []T) []T {
 	return pick(seed, t.Name(), min(several, len(list)), list)
 }
 
+// Turn reports whether what takes long for the sake of a single element is to run: always, or with one seed in several.
+func Turn(t testing.TB, several int) bool {
+	t.Helper()
+	return Whole() || len(pick(Number(t), t.Name(), several, []bool{true})) == 1
+}
+
 // pick takes one in several, from a start that the name and the seed give. With the next seed it takes their neighbours. Of a
 // list that is shorter, it takes none with some seeds.
 func pick[T any](seed uint64, name string, several int, list []T) (some []T) {

@@ -29,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sample.Tests(7)
+	sample.Tests(14)
 	os.Exit(m.Run())
 }
 

@@ -67,7 +67,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	w := newWorld(t)
 	w.Load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n; CREATE EXTENSION citext`)
 	points := append([]string{"dumping", copies.StageVerifying}, backup.CrashPoints...)
-	for _, point := range sample.OneIn(t, 8, points) {
+	for _, point := range sample.OneIn(t, 16, points) {
 		t.Run(point, func(t *testing.T) {
 			w.T, w.Root = t, t.TempDir()
 			w.kill(point)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -343,7 +344,7 @@ func (f flow) begun(t *testing.T) (*world, operation.Operation) {
 
 // Killed at any point, the next process brings an operation to its end, whichever that is.
 func TestEveryFlowSurvivesEveryCrash(t *testing.T) {
-	for _, f := range append(within, flows...) {
+	for _, f := range sample.OneIn(t, 4, append(within, flows...)) {
 		for end, prepare := range map[operation.Status]func(w *world){
 			operation.Succeeded: f.prepare,
 			operation.Failed:    func(w *world) { f.prepare(w); f.fails(w) },

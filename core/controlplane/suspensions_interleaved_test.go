@@ -268,7 +268,7 @@ func TestSuspensionsInterleaved(t *testing.T) {
 	slices.Sort(names)
 	seeds := uint64(200)
 	if !sample.Whole() {
-		seeds = 60
+		seeds = 20
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -11,6 +11,6 @@ import (
 
 func TestMain(m *testing.M) {
 	agenttest.Become()
-	sample.Tests(10, "TestRealAgent")
+	sample.Tests(16, "TestRealAgent")
 	os.Exit(clustertest.Main(m))
 }

@@ -10,6 +10,7 @@ package clustertest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -25,8 +27,12 @@ var shared struct {
 	start func() (*cluster.Postgres, error)
 }
 
-// Main runs the tests, then stops the shared cluster and removes its files. It returns the exit status.
+// Main runs the tests, then stops the shared cluster and removes its files. Of a sample that the package has not chosen itself,
+// one in two tests runs. It returns the exit status.
 func Main(m *testing.M) int {
+	if flag.Lookup("test.skip").Value.String() == "" {
+		sample.Tests(2)
+	}
 	dir, err := os.MkdirTemp("", "pgherd-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "clustertest:", err)
