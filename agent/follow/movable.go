@@ -2,10 +2,8 @@ package follow
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -40,8 +38,9 @@ func (s *Source) Movable(ctx context.Context, q command.AskMovable) (found comma
 			return err
 		}
 		mark, err := schemaOf(ctx, db, "")
-		sum := sha256.Sum256([]byte(mark))
-		found.SchemaSHA256 = hex.EncodeToString(sum[:])
+		if err == nil {
+			found.SchemaSHA256, err = tellingOf(mark)
+		}
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -37,6 +38,18 @@ func TestUpgradesAndTheirWaysBack(t *testing.T) {
 			w.end(t, nil, older)
 			older.NoOrphans(t)
 			newer.NoOrphans(t)
+		})
+	}
+}
+
+// Newer versions keep in their catalogs what voids a rehearsal as 16 does.
+func TestWhatVoidsARehearsalOfNewerVersions(t *testing.T) {
+	for _, part := range []toolchain.Part{toolchain.Server17, toolchain.Server18} {
+		t.Run(string(part), func(t *testing.T) {
+			t.Parallel()
+			s := agenttest.LogicalOn(t, check.Must(toolchain.FindFetched(part))(t))
+			s.Start(t)
+			voids(t, s, s.Made(t, database.Managed))
 		})
 	}
 }

@@ -33,8 +33,8 @@ type Movable struct {
 	// Obstacles are at most MostObstacles, those of one kind together.
 	Obstacles []Obstacle `json:"obstacles"`
 	More      int        `json:"more,omitempty"` // obstacles that are not listed
-	// SchemaSHA256 tells what the database is, beside rows, large objects and the positions of sequences, from anything else: its
-	// schema, owners, privileges and settings. Only this server knows which value means what.
+	// SchemaSHA256 changes with whatever of the database can change what a rehearsal finds: its schema and owners, without rows,
+	// privileges, settings, and partitions that are as their siblings. Only this server knows which value means what.
 	SchemaSHA256 string `json:"schemaSha256"`
 }
 
