@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(backuptest.Main(m, "TestNotesOfALoadAreBounded"))
+	os.Exit(backuptest.Main(m, "TestNotesOfWhatALoadLeavesOut"))
 }
 
 // world has what the tests of this package do beside.

@@ -34,7 +34,10 @@ func notes(
 		}
 		list = append(list, settings...)
 	}
-	return withPolicies(list, made.DroppedPolicies), nil
+	for _, p := range made.DroppedPolicies {
+		list = append(list, "policy "+p+" was left out: the database has none of its roles")
+	}
+	return command.Noted(nil, list...), nil
 }
 
 // unstored tells which settings of logins a move does not bring along.
@@ -67,16 +70,4 @@ func unstored(ctx context.Context, admin pg.Querier, m backup.Manifest, here int
 		list = append(list, fmt.Sprintf("the setting %s of %s was left out: %s", s.Name, s.Login, why))
 	}
 	return list, nil
-}
-
-// withPolicies adds the policies that were left out, as many as a report has room for.
-func withPolicies(list, dropped []string) []string {
-	list = list[:min(len(list), command.MostNotes-1)]
-	for i, p := range dropped {
-		if len(list) == command.MostNotes-1 && i < len(dropped)-1 {
-			return append(list, fmt.Sprintf("and so were %d more policies", len(dropped)-i))
-		}
-		list = append(list, "policy "+p+" was left out: the database has none of its roles")
-	}
-	return list
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/load"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
@@ -60,8 +61,12 @@ func (x *Copies) rehearse(
 		if err := copied.Drop(ctx, func(string) {}); err != nil {
 			return err
 		}
+		here, err := pg.One[int](ctx, admin, version)
+		if err != nil {
+			return err
+		}
 		var whole bool
-		if found.breaks, whole, err = unfit(ctx, admin, set.manifest.Manifest); err != nil || !whole {
+		if found.breaks, whole, err = unfit(ctx, admin, set.manifest.Manifest, here); err != nil || !whole {
 			return err
 		}
 		defer x.removeCopy(ctx, copied)
@@ -79,15 +84,17 @@ func (x *Copies) rehearse(
 			found.notes = loaded.Notes
 			return err
 		})
-		more, err := broken(unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err)))
+		newer := here > pg.Major(set.manifest.ServerVersion)
+		more, err := broken(unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err)), newer)
 		found.breaks = append(found.breaks, more...)
 		return err
 	})
 	return found, err
 }
 
-// broken makes breaks of what a copy was found to lack; other errors stay.
-func broken(err error) ([]rehearsal.Break, error) {
+// broken makes breaks of what a copy at a server was found to lack, which is of a newer version than the database or not; other
+// errors stay.
+func broken(err error, newer bool) ([]rehearsal.Break, error) {
 	if !fault.Has(err, fault.BackupNotVerified) {
 		return nil, err
 	}
@@ -98,7 +105,7 @@ func broken(err error) ([]rehearsal.Break, error) {
 	case errors.As(err, new(*damagedError)), errors.As(err, new(*jobs.TooLongError)):
 		return nil, err
 	case errors.As(err, &statement):
-		return []rehearsal.Break{ofStatement(statement)}, nil
+		return []rehearsal.Break{ofStatement(statement, newer)}, nil
 	case errors.As(err, &syntax):
 		return []rehearsal.Break{{Kind: rehearsal.Statement, What: syntax.Error(), Remedy: changeIt}}, nil
 	case errors.As(err, &unlike):
@@ -118,9 +125,11 @@ var kindsOfStates = map[string]rehearsal.Kind{
 	"42939": rehearsal.Word, // reserved_name
 }
 
-func ofStatement(e *load.StatementError) rehearsal.Break {
+// ofStatement is what a statement breaks. Only a newer server has words that an older one has not: to an older one, what it
+// cannot read is a statement that it does not know.
+func ofStatement(e *load.StatementError, newer bool) rehearsal.Break {
 	kind, known := kindsOfStates[e.SQLState]
-	if !known {
+	if !known || kind == rehearsal.Word && !newer {
 		kind = rehearsal.Statement
 	}
 	return rehearsal.Break{Kind: kind, Object: e.Object, What: e.Error(), Remedy: changeIt}

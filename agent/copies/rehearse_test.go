@@ -35,7 +35,8 @@ func TestWhatAServerLacks(t *testing.T) {
 			Objects: check.Must(objects.Objects())(t),
 		},
 	}
-	found, whole, err := unfit(t.Context(), db, m)
+	here := check.Must(pg.One[int](t.Context(), db, version))(t)
+	found, whole, err := unfit(t.Context(), db, m, here)
 	check.NoError(t, err)
 	var got []string
 	for _, b := range found {
@@ -45,7 +46,7 @@ func TestWhatAServerLacks(t *testing.T) {
 		}
 	}
 	want := []string{"extension nowhere", "extension citext"}
-	if check.Must(pg.One[int](t.Context(), db, version))(t) >= 17 {
+	if here >= 17 {
 		want = append(want, "word function public.json_table(text, text)", `word type "my.schema".json`)
 	}
 	want = append(want, "collation xx_XX.UTF-8")
@@ -53,7 +54,7 @@ func TestWhatAServerLacks(t *testing.T) {
 		t.Errorf("found %q, whole: %t, want %q", got, whole, want)
 	}
 	m.Contents.Locale.Collate = "C"
-	if _, whole, err := unfit(t.Context(), db, m); err != nil || !whole {
+	if _, whole, err := unfit(t.Context(), db, m, here); err != nil || !whole {
 		t.Errorf("with a collation: %t, %v", whole, err)
 	}
 }
@@ -79,13 +80,16 @@ func TestWhatIsABreak(t *testing.T) {
 		"a damaged file": {backup.NotVerified(&damagedError{errNoRoom}), ""},
 		"no room":        {errNoRoom, ""},
 	} {
-		found, err := broken(c.err)
+		found, err := broken(c.err, true)
 		switch {
 		case c.want == "" && (err == nil || len(found) > 0), c.want != "" && (err != nil || len(found) != 1 || found[0].Kind != c.want):
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}
-	if found, err := broken(nil); err != nil || len(found) > 0 {
+	if found, err := broken(statement("42601"), false); err != nil || found[0].Kind != rehearsal.Statement {
+		t.Errorf("a word of an older server: %+v, %v", found, err)
+	}
+	if found, err := broken(nil, true); err != nil || len(found) > 0 {
 		t.Errorf("nothing: %+v, %v", found, err)
 	}
 }

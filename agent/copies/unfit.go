@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/lib/pq"
@@ -15,20 +14,19 @@ import (
 	"github.com/pgherd/pgherd/core/rehearsal"
 )
 
-// unfit is what a manifest says of a database that this server does not have, or takes for something else. whole is false where
-// so much is missing that no copy can be begun.
-func unfit(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, whole bool, err error) {
-	for _, look := range []func(context.Context, *sql.DB, backup.Manifest) ([]rehearsal.Break, error){
-		unknownExtensions, otherWords,
-	} {
-		some, err := look(ctx, admin, m)
-		if err != nil {
-			return nil, false, err
-		}
-		found = append(found, some...)
+// unfit is what a manifest says of a database that this server, of the major version here, does not have, or takes for something
+// else. whole is false where so much is missing that no copy can be begun.
+func unfit(ctx context.Context, admin *sql.DB, m backup.Manifest, here int) (found []rehearsal.Break, whole bool, err error) {
+	extensions, err := unknownExtensions(ctx, admin, m)
+	if err != nil {
+		return nil, false, err
+	}
+	words, err := otherWords(m, here)
+	if err != nil {
+		return nil, false, err
 	}
 	locale, err := unknownLocale(ctx, admin, m.Contents.Locale)
-	return append(found, locale...), len(locale) == 0, err
+	return slices.Concat(extensions, words, locale), len(locale) == 0, err
 }
 
 // unknownExtensions are those that the server does not have in the version of the database.
@@ -56,17 +54,8 @@ func unknownExtensions(ctx context.Context, admin *sql.DB, m backup.Manifest) (f
 }
 
 // otherWords are functions and types whose names mean something else to this server than to the one that they are from.
-func otherWords(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, err error) {
-	here, err := pg.One[int](ctx, admin, version)
-	if err != nil {
-		return nil, err
-	}
-	digits := strings.IndexFunc(m.ServerVersion+".", func(c rune) bool { return c < '0' || c > '9' })
-	from, err := strconv.Atoi(m.ServerVersion[:digits])
-	if err != nil {
-		return nil, fmt.Errorf("the version of the database's server: %w", err)
-	}
-	words := rehearsal.Restricted(from, here)
+func otherWords(m backup.Manifest, here int) (found []rehearsal.Break, err error) {
+	words := rehearsal.Restricted(pg.Major(m.ServerVersion), here)
 	err = m.Contents.Objects.Each(func(o backup.Object) {
 		if o.Extension == "" && slices.Contains(namedLikeTypes, o.Kind) && slices.Contains(words, bareName(o.Name)) {
 			found = append(found, rehearsal.Break{

@@ -3,11 +3,11 @@ package copies
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/load"
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // advised adds to why an upload is refused what its sender can do about it. dumped and server are the versions of PostgreSQL that
@@ -22,7 +22,7 @@ func advised(err error, dumped, server string) error {
 		return err
 	}
 	advice := ""
-	switch newer := major(dumped) > major(server); {
+	switch newer := pg.Major(dumped) > pg.Major(server); {
 	case ofServer(at.Statement):
 		advice = "what is uploaded is restored into the one database: make the dump with pg_dump, without --create, not with pg_dumpall"
 	case newer && at.SQLState != "":
@@ -76,13 +76,6 @@ func adviceOnExtension(message string) string {
 		}
 	}
 	return ""
-}
-
-// major is the first number of a version; 0 where there is none.
-func major(version string) int {
-	first, _, _ := strings.Cut(shortVersion(version), ".")
-	n, _ := strconv.Atoi(first) // 0 says that it is not known
-	return n
 }
 
 // shortVersion is a version without what a distribution adds to it.

@@ -128,9 +128,8 @@ func (x *Past) copyOver(
 			return r, fmt.Errorf("rescue %s: %w", t, err)
 		}
 		r.Tables = append(r.Tables, recovery.Rescued{Of: t.String(), Name: t.Rescued(), Rows: rows})
-		r.Notes = append(r.Notes, notes...)
+		r.Notes = command.Noted(r.Notes, notes...)
 	}
-	r.Notes = r.Notes[:min(len(r.Notes), command.MostNotes)]
 	if err := w.exec(ctx, comment(w.schema, markOf(j.OperationID, r))); err != nil {
 		return r, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -445,6 +446,23 @@ func TestBackupReportsOfOtherVersions(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`{"state":"paused"}`), &command.BackupReport{}); err == nil {
 		t.Error("a state of tomorrow is taken for one of today")
+	}
+}
+
+// However much there is to note, the list has room for it, or says that it has not.
+func TestNotesAreBounded(t *testing.T) {
+	var all []string
+	for i := range command.MostNotes + 7 {
+		all = append(all, fmt.Sprint("n", i))
+	}
+	for n, want := range map[int]string{
+		command.MostNotes - 1: "n98", command.MostNotes: "there is more to say than there is room for",
+		command.MostNotes + 7: "there is more to say than there is room for",
+	} {
+		list := command.Noted(command.Noted(nil, all[:5]...), all[5:n]...)
+		if len(list) != min(n, command.MostNotes) || list[5] != "n5" || list[len(list)-1] != want {
+			t.Errorf("of %d: %d, %q", n, len(list), list)
+		}
 	}
 }
 

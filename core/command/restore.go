@@ -194,8 +194,24 @@ func (r *LoadReport) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// noMore is the last of so many notes that there is no room for all.
+const noMore = "there is more to say than there is room for"
+
+// Noted adds notes to those of an operation. A list that has no room for all of them ends by saying so.
+func Noted(list []string, more ...string) []string {
+	for _, note := range more {
+		if len(list) == MostNotes-1 {
+			note = noMore
+		}
+		if len(list) < MostNotes {
+			list = append(list, note)
+		}
+	}
+	return list
+}
+
 func boundedNotes(notes []string) []string {
-	notes = notes[:min(len(notes), MostNotes)]
+	notes = Noted(nil, notes...)
 	for i, note := range notes {
 		notes[i] = strings.ToValidUTF8(note[:min(len(note), mostNoteBytes)], "")
 	}

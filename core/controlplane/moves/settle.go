@@ -55,9 +55,7 @@ func (t *turn) sendsOn(ctx context.Context) {
 }
 
 func (t *turn) note(format string, args ...any) {
-	if len(t.Input.Notes) < command.MostNotes {
-		t.Input.Notes = append(t.Input.Notes, fmt.Sprintf(format, args...))
-	}
+	t.Input.Notes = command.Noted(t.Input.Notes, fmt.Sprintf(format, args...))
 }
 
 // settle has the backups carried over. What cannot be is noted, and stays where it is: customers work meanwhile. One that does

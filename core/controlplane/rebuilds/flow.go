@@ -269,9 +269,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 }
 
 func (t turn) note(format string, args ...any) {
-	if len(t.Input.Notes) < command.MostNotes {
-		t.Input.Notes = append(t.Input.Notes, fmt.Sprintf(format, args...))
-	}
+	t.Input.Notes = command.Noted(t.Input.Notes, fmt.Sprintf(format, args...))
 }
 
 // settle has the agent take over the other backups. What cannot be had of them is noted: the database is back without them.
