@@ -388,7 +388,7 @@ func kindPoints(t *testing.T) []string {
 
 // atTheAgent are flows that the agent's own tests kill in.
 var atTheAgent = []string{
-	"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward.", "agent.move.",
+	"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward.",
 }
 
 // Every point that the program has is hit by a case.
@@ -411,6 +411,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	for _, k := range []operation.Kind{rebuilds.Kind, adoptions.Kind, moves.Kind, rehearsals.Kind} {
 		elsewhere = append(elsewhere, pointsOfKind(t, k)...) // a test of the kind's own kills there
 	}
+	elsewhere = append(elsewhere, moveAgentPoints()...) // TestServersKilledOverAMove does
 	for _, p := range points {
 		inAgent := slices.ContainsFunc(atTheAgent, func(flow string) bool { return strings.HasPrefix(p, flow) })
 		if !hit[p] && !inAgent && !slices.Contains(elsewhere, p) {

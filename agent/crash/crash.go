@@ -163,7 +163,6 @@ var (
 	TakeReply   = point("agent.move.take.reply")   // the outcome is stored, not told
 
 	ServeAdmitted = point("agent.move.serve.admitted") // the command is in the ledger, nobody is let in
-	ServeOpened   = point("agent.move.serve.opened")   // customers are served, what the operation needed is still there
 	ServeReply    = point("agent.move.serve.reply")    // the outcome is stored, not told
 
 	DepartAdmitted = point("agent.move.depart.admitted") // the command is in the ledger, the database stands
