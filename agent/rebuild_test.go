@@ -85,6 +85,19 @@ func (x *archived) written(t *testing.T) (end func() []time.Time) {
 	}
 }
 
+// followed commits something that says where it came from, as all do that a database has written elsewhere while it moves here.
+func (x *archived) followed(t *testing.T) {
+	t.Helper()
+	conn := check.Must(x.Super.Conn(t.Context()))(t)
+	defer conn.Close()
+	for _, call := range []string{
+		"pg_replication_origin_create('elsewhere')", "pg_replication_origin_session_setup('elsewhere')", "pg_current_xact_id()",
+		"pg_replication_origin_session_reset()",
+	} {
+		check.Must(conn.ExecContext(t.Context(), "SELECT "+call))(t)
+	}
+}
+
 // A server whose disk is gone comes back from its archive as the same one: with all that was committed some seconds before, with
 // its logins and passwords. Moments of before and after the loss can be had back, and none of what was lost. The server that was
 // lost must not go on beside it.
@@ -96,6 +109,7 @@ func TestALostServerComesBack(t *testing.T) {
 	x.StartBouncer(t.Context(), t)
 	check.NoError(t, os.Chmod(x.One(t, "SHOW data_directory"), 0o750))
 	x.begin(t)
+	x.followed(t)
 	installation := x.One(t, "SELECT id::text FROM ledger.installation")
 	end := x.written(t)
 	time.Sleep(4 * time.Second)

@@ -370,7 +370,7 @@ func (s *replayer) arguments(targeted bool) []string {
 		{"port", fmt.Sprint(sidePort)}, {"ssl", "off"}, {"max_connections", fmt.Sprint(sideConnections)},
 		{"superuser_reserved_connections", "0"}, {"reserved_connections", "0"}, {"shared_buffers", "128MB"}, {"huge_pages", "off"},
 		{"archive_mode", "on"}, {"archive_command", ""}, {"archive_library", ""}, {"archive_timeout", "0"}, {"hot_standby", "off"},
-		{"max_wal_senders", "0"}, {"max_replication_slots", "0"}, {"max_logical_replication_workers", "0"}, {"autovacuum", "off"},
+		{"max_wal_senders", "0"}, {"max_logical_replication_workers", "0"}, {"autovacuum", "off"},
 		{"shared_preload_libraries", ""}, {"session_preload_libraries", ""}, {"local_preload_libraries", ""},
 		{"fsync", "on"}, {"full_page_writes", "on"}, {"max_wal_size", "2GB"}, {"checkpoint_timeout", "1h"},
 		{"restart_after_crash", "off"}, {"jit", "off"}, {"logging_collector", "off"}, {"log_destination", "stderr"},
@@ -381,7 +381,7 @@ func (s *replayer) arguments(targeted bool) []string {
 		{"recovery_target_time", ""}, {"recovery_target_action", "promote"}, {"recovery_end_command", ""},
 		{"archive_cleanup_command", ""}, {"primary_conninfo", ""},
 	}
-	for _, set := range settings {
+	for _, set := range append(settings, roomForOrigins(s.data())...) {
 		if targeted && set[0] == "recovery_target_time" {
 			set[1] = s.At.UTC().Format("2006-01-02 15:04:05.999999+00")
 		}

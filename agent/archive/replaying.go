@@ -5,8 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +26,20 @@ type replayOf struct {
 	as       *syscall.Credential
 	expected int64 // segments
 	tell     func(percent int)
+}
+
+// origins are more than a server has, which has no more than databases that move to it at a time.
+const origins = "1000"
+
+// roomForOrigins has a server replay what others have followed: each of those commits names where it came from, and the replay
+// ends at the first one that it has no room to note for. PostgreSQL 18 counts that apart from slots.
+func roomForOrigins(data string) [][2]string {
+	settings := [][2]string{{"max_replication_slots", origins}}
+	version, _ := os.ReadFile(filepath.Join(data, "PG_VERSION")) // without it the server says so
+	if major, err := strconv.Atoi(strings.TrimSpace(string(version))); err == nil && major >= 18 {
+		settings = append(settings, [2]string{"max_active_replication_origins", origins})
+	}
+	return settings
 }
 
 // running is one that was started.

@@ -149,21 +149,21 @@ func (s *Side) configure(targeted bool) error {
 // arguments are those of the server. They override what is in its files.
 func (s *Side) arguments() []string {
 	args := []string{"-D", s.dir}
-	for _, set := range [][2]string{
+	for _, set := range append(roomForOrigins(s.dir), [][2]string{
 		{"config_file", filepath.Join(s.dir, "pgherd_side.conf")}, {"hba_file", filepath.Join(s.dir, "pgherd_side_hba.conf")},
 		{"listen_addresses", ""}, {"unix_socket_directories", s.sockets}, {"unix_socket_permissions", "0700"},
 		{"port", strconv.Itoa(sidePort)},
 		{"max_connections", strconv.Itoa(sideConnections)}, {"superuser_reserved_connections", "0"},
 		{"max_locks_per_transaction", strconv.FormatInt(max(64, s.archive.place.lockTable/sideConnections), 10)},
 		{"shared_buffers", "64MB"}, {"shared_memory_type", "mmap"}, {"dynamic_shared_memory_type", "mmap"}, {"huge_pages", "off"},
-		{"archive_mode", "off"}, {"hot_standby", "off"}, {"max_wal_senders", "0"}, {"max_replication_slots", "0"},
-		{"max_logical_replication_workers", "0"}, {"autovacuum", "off"}, {"fsync", "off"}, {"full_page_writes", "off"},
+		{"archive_mode", "off"}, {"hot_standby", "off"}, {"max_wal_senders", "0"}, {"max_logical_replication_workers", "0"},
+		{"autovacuum", "off"}, {"fsync", "off"}, {"full_page_writes", "off"},
 		{"max_wal_size", "1GB"}, {"restart_after_crash", "off"}, {"jit", "off"},
 		{"logging_collector", "off"}, {"log_destination", "stderr"}, {"log_min_messages", "warning"},
 		{"log_line_prefix", "%q" + ofSession},
 		{"ignore_invalid_pages", "on"}, // of databases that were left out: see missingPage
 		{"log_statement", "none"}, {"log_min_error_statement", "panic"}, {"lc_messages", "C"},
-	} {
+	}...) {
 		args = append(args, "-c", set[0]+"="+set[1])
 	}
 	return append(args, s.whileLookedAt()...)
