@@ -40,6 +40,13 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 	if d, err = x.ledger.InService(ctx, d.ID); err != nil {
 		return done, err
 	}
+	in, err := x.inForce(ctx, d, c.Passwords)
+	if err == nil && len(in) > 0 {
+		err = x.ledger.Insist(ctx, in...)
+	}
+	if err != nil {
+		return done, err
+	}
 	if err := x.serve(ctx, d, s, c.Open); err != nil {
 		const message = "the copy has the database's place, but customers are not let in yet; send the command again"
 		return done, ledger.Unavailable(message, err)

@@ -169,6 +169,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"quote in a name to be": changed(load, func(c *command.Load) { c.Names = []command.Renaming{{From: "a", To: `b"`}} }),
 		"no UUID to switch":     command.Switch{DatabaseID: "x"},
 		"no UUID to discard":    command.Discard{},
+		"no generation":         command.Switch{DatabaseID: db, Passwords: []command.Password{{Verifier: verifier}}},
 
 		"no version to prove": command.QualifyExtension{Extension: extension.Citext},
 		"nothing to prove":    command.QualifyExtension{Version: "1.6"},

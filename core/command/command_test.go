@@ -251,6 +251,12 @@ var all = []struct {
 		`{"databaseId":"` + string(db) + `","open":true}`, nil,
 	},
 	{
+		command.Switch{DatabaseID: db, Passwords: []command.Password{{Username: "orders", Verifier: verifier, Generation: 2}}},
+		"restore.switch", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","open":false,"passwords":[{"username":"orders","verifier":"` + verifier +
+			`","generation":2}]}`, nil,
+	},
+	{
 		command.Discard{DatabaseID: db}, "restore.discard", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `"}`, nil,
 	},

@@ -213,12 +213,19 @@ func (c Serve) Check() error {
 			return err
 		}
 	}
-	for _, p := range c.Passwords {
+	if err := checkInForce(c.Passwords); err != nil {
+		return err
+	}
+	return checkDatabase(c.DatabaseID)
+}
+
+func checkInForce(passwords []Password) error {
+	for _, p := range passwords {
 		if !verifierPattern.MatchString(p.Verifier) || p.Generation < 1 {
 			return Refuse(ReasonInvalid, "passwords: the verifier is none of SCRAM-SHA-256, or the generation below 1")
 		}
 	}
-	return checkDatabase(c.DatabaseID)
+	return nil
 }
 
 // Depart has the source give up a database that is the target's now: it is dropped, with its logins and roles. Its backups stay

@@ -233,6 +233,8 @@ type Switch struct {
 	// Moving says that the switch is a step of a move: it completes no operation, so that Close removes the database, which is
 	// opened by Serve and by nothing else.
 	Moving bool `json:"moving,omitempty"`
+	// Passwords are those in force, of a database that another server has had: they may have been changed there.
+	Passwords []Password `json:"passwords,omitempty"`
 }
 
 // Switched says what the database is now.
@@ -260,6 +262,9 @@ func (c Switch) Steps() []string { return []string{string(c.About().Kind), stepM
 func (c Switch) Check() error {
 	if c.Moving && c.Open {
 		return Refuse(ReasonInvalid, "a database that moves is opened by move.serve")
+	}
+	if err := checkInForce(c.Passwords); err != nil {
+		return err
 	}
 	return checkDatabase(c.DatabaseID)
 }

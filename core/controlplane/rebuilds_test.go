@@ -47,6 +47,7 @@ func (w *world) loses() {
 	shop := must(w.Access.Reach(w.ctx, w.caller, w.source(), account.See, rollout.AdditionalRoles))(w.t)
 	must(w.Roles.Create(w.ctx, shop, wanted("report")))(w.t)
 	must(w.Allowlist.Add(w.ctx, w.reached(w.source()), customer.String()+"/32", ""))(w.t)
+	must(w.ManagedLogins.Rotate(w.ctx, w.reached(w.source()), database.RuntimeLogin, "rotated"))(w.t)
 	other := must(w.Operator.AddServer(w.ctx, operator.NewServer{
 		Name: "two", AgentURL: "https://other:8090", Secret: agentSecret, PublicHost: "two.example.org", PublicPort: 6432, Capacity: 10,
 	}))(w.t)
@@ -102,6 +103,7 @@ func (w *lostWorld) back(table string, want bool) {
 	equal(w.t, "the allowlist", len(w.on.Networks("shop")), 1)
 	equal(w.t, "the role is there", slices.Contains(w.on.Logins(), w.role), true)
 	equal(w.t, "files", w.on.Files(), 1)
+	equal(w.t, "what differs", len(must(w.Operator.Examine(w.ctx, w.other, brief))(w.t)), 0)
 }
 
 // A database comes back on another server as it was last, with its role, its allowlist and its backups; its log says what was

@@ -305,16 +305,21 @@ func (s *Server) serveMoved(op id.OperationID, d *databaseState, c command.Serve
 		l.open, l.profile, l.limit, l.verifier, l.until = true, r.AccessProfile, r.ConnectionLimit, r.Verifier, r.ValidUntil
 		l.connect = true // as the owner has left it at the source
 	}
-	for _, p := range c.Passwords {
-		if l := d.logins[p.Username]; l != nil {
-			l.verifier, l.credential = p.Verifier, p.Generation
-		}
-	}
+	d.inForce(c.Passwords)
 	d.empty, d.open = false, c.Open
 	s.takeBack(d)
 	s.forgetMove(op)
 	s.ended[op] = true
 	return none, nil
+}
+
+// inForce gives logins the passwords that are in force.
+func (d *databaseState) inForce(list []command.Password) {
+	for _, p := range list {
+		if l := d.logins[p.Username]; l != nil {
+			l.verifier, l.credential = p.Verifier, p.Generation
+		}
+	}
 }
 
 // forgetMove removes what only the operation needed. Who is admitted for it stays so.

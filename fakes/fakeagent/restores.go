@@ -176,6 +176,7 @@ func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) 
 	s.lastOID++
 	d.oid, d.contents, d.extensions, d.size = firstOID+s.lastOID, r.copy.contents, r.copy.extensions, 0
 	d.open, d.empty, d.spread = c.Open, c.Moving, d.overlay // groups have their rights in the copy
+	d.inForce(c.Passwords)
 	s.takeBack(d)
 	s.remember(d)
 	return command.Switched{DatabaseOID: d.oid, SizeBytes: d.bytes()}, nil

@@ -151,12 +151,19 @@ func (h *heirloom) wantBack(t *testing.T, from command.Source, after bool) {
 	}
 	spec, heir := h.had.spec, *h.had
 	heir.Stand = h.Heir
-	must(ports.Do(bounded(t), h.Heir.Agent, h.fence, command.Switch{DatabaseID: spec.DatabaseID, Open: true}))(t)
+	first := command.Password{Username: spec.Logins[0].Username, Verifier: spec.Logins[0].Verifier, Generation: 3}
+	whole := command.Switch{DatabaseID: spec.DatabaseID, Open: true, Passwords: []command.Password{first}}
+	must(ports.Do(bounded(t), h.Heir.Agent, h.fence, whole))(t)
 	noError(t, ports.Tell(bounded(t), h.Heir.Agent, h.fence, command.Discard{DatabaseID: spec.DatabaseID}))
 	noError(t, ports.Tell(bounded(t), h.Heir.Agent, h.fence, spec))
 	heir.admit(t)
 	heir.wantIn(t, spec.Logins[0], true)
 	heir.wantIn(t, heir.login, true)
+	for _, r := range inventoryOf(t, h.Heir, spec.DatabaseID).Roles {
+		if r.Name == first.Username && r.CredentialGeneration != first.Generation {
+			t.Errorf("the password is of generation %d", r.CredentialGeneration)
+		}
+	}
 	if v := h.Heir.Server; !v.HasTable(spec.Name, "before") || v.HasTable(spec.Name, "after") != after {
 		t.Errorf("before: %t, after: %t", v.HasTable(spec.Name, "before"), v.HasTable(spec.Name, "after"))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -166,7 +167,7 @@ func (t *turn) serve(ctx context.Context) (work.Next, error) {
 	spec := command.Serve{
 		DatabaseID: t.Record.ID, Open: t.Record.Status == database.Active, Generation: t.Record.AccessGeneration,
 	}
-	if spec.Passwords, err = t.m.passwords(ctx, t.Record.ID); err != nil {
+	if spec.Passwords, err = provision.Passwords(ctx, t.m.base, t.Record.ID); err != nil {
 		return work.Next{}, err
 	}
 	for _, one := range roles {

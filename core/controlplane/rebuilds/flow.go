@@ -202,7 +202,12 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	if err := t.Intend(ctx, rebuild.Switching); err != nil {
 		return work.Next{}, err
 	}
-	switched, err := work.Send(ctx, t.Lease, "switch", t.Agent, command.Switch{DatabaseID: t.Record.ID, Open: true})
+	passwords, err := provision.Passwords(ctx, t.r.base, t.Record.ID)
+	if err != nil {
+		return work.Next{}, err
+	}
+	whole := command.Switch{DatabaseID: t.Record.ID, Open: true, Passwords: passwords}
+	switched, err := work.Send(ctx, t.Lease, "switch", t.Agent, whole)
 	switch {
 	case command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches, base.RefusedForGood(err):
 		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server could not put the copy in its place"))
