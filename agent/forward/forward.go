@@ -8,8 +8,8 @@
 // that connections that are sent on end with the agent, which its clients take for a server that restarts.
 //
 // A forward ends by itself at its time: its verifiers are given to nobody from that moment on. It ends at once where another
-// database of its name comes into service here, by a trigger of the ledger. Where its own database comes back, it stands until
-// customers are let in here.
+// database of its name comes into service here, by a trigger of the ledger. Its own database may be here, closed: this server has
+// parted with it and not dropped it yet, or it comes back. The forward stands until customers are let in here.
 package forward
 
 import (

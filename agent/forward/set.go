@@ -67,12 +67,14 @@ func (x *Forwards) evict(ctx context.Context, c command.Forward) error {
 	return err
 }
 
-// refuseTaken refuses a name that is in use here, and logins that are. A database that comes back is sent on as before until
-// customers are let in here.
+// refuseTaken refuses a name that is in use here, and logins that are. A database that this server has parted with is sent on
+// before it is dropped, and one that comes back until customers are let in here.
 func (x *Forwards) refuseTaken(ctx context.Context, c command.Forward) error {
 	const query = `SELECT EXISTS (SELECT FROM pooler.forward WHERE database = $1 AND database_id <> $2)
-		OR NOT EXISTS (SELECT FROM pooler.forward WHERE database = $1) AND (
-			EXISTS (SELECT FROM ledger.database WHERE name = $1 AND isolated IS NULL)
+		OR NOT EXISTS (SELECT FROM pooler.forward WHERE database = $1)
+		AND NOT EXISTS (SELECT FROM ledger.parted p JOIN ledger.database d ON d.id = p.database_id
+			WHERE d.id = $2 AND d.name = $1 AND d.isolated IS NULL AND NOT d.open)
+		AND (EXISTS (SELECT FROM ledger.database WHERE name = $1 AND isolated IS NULL)
 			OR EXISTS (SELECT FROM pg_database WHERE datname = $1))`
 	taken, err := pg.One[bool](ctx, x.db, query, c.Name, string(c.DatabaseID))
 	switch {

@@ -64,6 +64,21 @@ func TestWhoStillComesIsSentOn(t *testing.T) {
 	equal(t, "removed", must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t).ID, w.machine.ID)
 }
 
+// A server that takes its time to drop the database sends on before.
+func TestWhoComesBeforeTheDropIsSentOn(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	in := false
+	w.home().OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "Depart" {
+			in = w.comesTo(w.home())
+		}
+		return fakeagent.Fault{}
+	})
+	w.sentOn()
+	equal(t, "the owner", in, true)
+}
+
 // A new password is that of who is sent on, and the old one is none.
 func TestAPasswordOfWhoIsSentOn(t *testing.T) {
 	w := newWorld(t)

@@ -31,7 +31,7 @@ func (s *Server) address() netip.Addr {
 
 func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 	_, again := s.forwards[c.DatabaseID] // as of a database that comes back
-	if !again && (s.databases[c.DatabaseID] != nil || s.taken(c.Name) || s.forwarding(c.Name)) {
+	if !again && !s.parts(c) && (s.databases[c.DatabaseID] != nil || s.taken(c.Name) || s.forwarding(c.Name)) {
 		return command.Forwarded{}, command.Refuse(command.ReasonNameTaken, "the server has a database %s", c.Name)
 	}
 	f := &forwarded{
@@ -43,6 +43,17 @@ func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 	}
 	s.forwards[c.DatabaseID] = f
 	return command.Forwarded{From: s.address()}, nil
+}
+
+// parts reports whether the database is here, and the server has parted with it.
+func (s *Server) parts(c command.Forward) bool {
+	d := s.databases[c.DatabaseID]
+	for _, m := range s.moves {
+		if d != nil && d.name == c.Name && !d.open && m.database == d.id && m.parted {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Server) forwarding(name string) bool {

@@ -365,6 +365,9 @@ func (s *Server) undoMove(op id.OperationID) {
 	}
 	if d := s.databases[m.database]; d != nil && m.parted {
 		d.open = m.wasOpen
+		if d.open {
+			s.takeBack(d)
+		}
 	}
 	delete(s.moves, op)
 }

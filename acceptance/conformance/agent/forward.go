@@ -16,6 +16,7 @@ import (
 func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pair) {
 	for name, check := range map[string]func(*forwarding){
 		"who comes is sent on":                      (*forwarding).sendsOn,
+		"who comes before the drop is sent on":      (*forwarding).dropsLate,
 		"a new verifier counts, and the former not": (*forwarding).changes,
 		"nobody is sent on once it is ended":        (*forwarding).ends,
 		"it ends by itself":                         (*forwarding).runsOut,
@@ -107,6 +108,21 @@ func (f *forwarding) begun() {
 }
 
 func (f *forwarding) sendsOn() { f.begun() }
+
+// dropsLate has the source send on before it drops the database: who has come by then stays.
+func (f *forwarding) dropsLate() {
+	f.walk(f.t)
+	f.tell(f.t, f.Target, f.serving(true))
+	f.wantSent(false)
+	of, err := f.forward(nil)
+	noError(f.t, err)
+	f.welcomed(of)
+	f.wantSent(true)
+	sessions := f.at.sessions(f.t, f.make.Logins[0])
+	f.tell(f.t, f.Source, command.Depart{DatabaseID: f.make.DatabaseID})
+	wantAlive(f.t, sessions, true)
+	f.wantSent(true)
+}
 
 // listed are what the source says of the database's forward; nil: it has none.
 func (f *forwarding) listed() *command.InventoryForward {

@@ -20,9 +20,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// depart has the database dropped where it was. A server that does not do so is left alone after a while: it may be gone.
+// depart has the database dropped where it was. A server that does not do so is left alone after a while: it may be gone. Who
+// still comes there is sent on before: a drop waits for a checkpoint.
 func (t *turn) depart(ctx context.Context) (work.Next, error) {
 	t.Progress(string(move.Departing), almost)
+	t.sendsOn(ctx)
 	_, err := work.Send(ctx, t.Lease, "depart", t.from.agent, command.Depart{DatabaseID: t.Record.ID})
 	switch {
 	case t.lost(ctx, err), err != nil && t.Of.Attempts < move.MostTries:
@@ -31,13 +33,10 @@ func (t *turn) depart(ctx context.Context) (work.Next, error) {
 		t.Log("move.not_departed", err)
 		t.note("the server %s still has the database, closed: it did not answer any more", t.from.Name)
 	}
-	if err == nil {
-		t.sendsOn(ctx)
-	}
 	return t.Next(ctx, move.Departed)
 }
 
-// sendsOn tells the server that has dropped the database at once whom to send on. A round does it where this goes wrong.
+// sendsOn tells the server that is left at once whom to send on. A round does it where this goes wrong.
 func (t *turn) sendsOn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, move.PartTime)
 	defer cancel()
