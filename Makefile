@@ -28,7 +28,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next versions on-version openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
 	objectstore offsite moves clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
-	try-terraform try-traces try-monitoring second-machine
+	try-terraform try-traces try-monitoring operators-year
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,7 +109,7 @@ check: ready lint verify ## run everything: each test, each crash point, each hi
 	$(MAKE) --no-print-directory -j2 $(BESIDE)
 
 # What measures nothing, and may run beside each other.
-BESIDE = try-packages try-terraform try-traces try-monitoring second-machine
+BESIDE = try-packages try-terraform try-traces try-monitoring operators-year
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -265,9 +265,9 @@ try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, chang
 try-traces: toolchain ## send the traces of a whole pgherd to the OpenTelemetry Collector
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags traces ./acceptance/traces
 
-second-machine: toolchain ## follow docs/operate/second-machine.md in network namespaces, and lose machines under load; takes root
-	@$(GO) run ./hosts/toolchain/ensure balancer >/dev/null
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags machines -run '^TestASecondMachine$$' ./acceptance/install
+operators-year: $(PACKERS) toolchain ## do what an operator does in a year by docs/operate, on seven machines that are namespaces; takes root
+	@$(GO) run ./hosts/toolchain/ensure balancer objectstore >/dev/null
+	$(GO) test -count=1 -v -timeout 90m -tags machines -run '^TestTheOperatorsYear$$' ./acceptance/install
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

@@ -37,23 +37,38 @@ type customer struct {
 	desk    wire.CreatedDatabase // whose password is changed
 }
 
+// newCustomer is whom the page has made an account, a key and a database, in the shell where it has.
 func newCustomer(t *testing.T, w *walk) *customer {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(check.Must(os.ReadFile(w.machines["lb"].path(trusted)))(t))
 	c := &customer{walk: w, tls: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	c.account = c.admin(t, "accountId", "account create --email owner@example.com --name Owner --plan pro")
-	c.patient = c.client(t, 0)
-	for name, made := range map[string]*wire.CreatedDatabase{"shop": &c.shop, "desk": &c.desk} {
-		*made = check.Must(c.patient.Databases.Create(t.Context(), wire.CreateDatabase{Name: name, DisplayName: name}))(t)
+	said := func(variable string) string {
+		return strings.TrimSpace(w.run(t, "pgherd", "api1", `echo "$`+variable+`"`))
 	}
-	if out, err := c.psql(t, "CREATE TABLE held AS SELECT 1 AS n").CombinedOutput(); err != nil {
+	c.account = said("account")
+	c.patient = c.client(t, 0)
+	c.shop = wire.CreatedDatabase{Database: c.named(t, "shop"), ConnectionString: said("url")}
+	c.desk = check.Must(c.patient.Databases.Create(t.Context(), wire.CreateDatabase{Name: "desk", DisplayName: "desk"}))(t)
+	if out, err := c.psql(t, "CREATE TABLE held (n int PRIMARY KEY)").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c.browser = &http.Client{Jar: check.Must(cookiejar.New(nil))(t), Transport: c.transport(), Timeout: check.Patience}
 	link := c.admin(t, "link", "user link --email owner@example.com --dashboard-url "+dashboardURL)
 	c.logIn(t, link[strings.LastIndexAny(link, "/=")+1:])
 	return c
+}
+
+// named is one of the customer's databases, as it is now.
+func (c *customer) named(t *testing.T, name string) wire.Database {
+	t.Helper()
+	for _, one := range check.Must(c.patient.Databases.List().Page(t.Context(), apiclient.Page{}))(t).Data {
+		if one.Name == name {
+			return one
+		}
+	}
+	t.Fatalf("there is no database %s", name)
+	return wire.Database{}
 }
 
 // admin is a field of what an operator's command says.
@@ -97,8 +112,12 @@ func (c *customer) logIn(t *testing.T, token string) {
 
 func (c *customer) psql(t *testing.T, queries ...string) *exec.Cmd {
 	t.Helper()
-	m := c.walk.machines["lb"]
-	return m.customer(t.Context(), c.shop.ConnectionString+"&sslrootcert="+m.path(trusted), queries...)
+	return c.walk.machines["lb"].customer(t.Context(), c.url(), queries...)
+}
+
+// url leads to the shop where it was made, for somebody who trusts what machines do.
+func (c *customer) url() string {
+	return c.shop.ConnectionString + "&sslrootcert=" + c.walk.machines["lb"].path(trusted)
 }
 
 // holdUp has a backup of the shop wait for a lock, until it is released.
@@ -231,8 +250,8 @@ func (c *calls) end(t *testing.T) {
 	}
 }
 
-// isTold finds the customer's own address in what the hosts log, and never the load balancer's, who calls without a key, where its
-// own machine tries whether it works.
+// isTold finds the customer's own address in what the hosts log, and never the load balancer's, who calls without a key, where
+// its own machine tries whether it works.
 func (c *customer) isTold(t *testing.T) {
 	t.Helper()
 	for _, host := range []string{"pgherd-api", "pgherd-dashboard"} {

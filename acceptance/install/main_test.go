@@ -1,12 +1,14 @@
 //go:build linux
 
 // Package install follows docs/operate/production.md on machines of its own: folders of this one, with users and services as
-// Debian has them. With the tag machines, it also follows docs/operate/second-machine.md, on machines with networks of their own.
+// Debian has them. With the tag machines, it does what an operator does in a year by the pages of docs/operate, on machines with
+// networks of their own.
 package install
 
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -83,6 +85,10 @@ func inside(t *testing.T, root, limit string, attributes *syscall.SysProcAttr, b
 	attributes.Pdeathsig = syscall.SIGKILL
 	var out bytes.Buffer
 	run.Env, run.SysProcAttr, run.Stdout, run.Stderr = append(os.Environ(), insideVariable+"="+root), attributes, &out, &out
+	if testing.Verbose() {
+		both := io.MultiWriter(&out, os.Stdout)
+		run.Stdout, run.Stderr = both, both
+	}
 	check.NoError(t, launch(newLauncher(), run))
 	if err := run.Wait(); err != nil || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, &out)

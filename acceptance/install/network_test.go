@@ -18,13 +18,17 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// addresses are those of the page. The customer, who is this process, has the first one.
+// addresses are those of the page. This process is the customer, who has the first one, and the object store.
 var addresses = map[string]string{
 	"customer": "10.0.0.1", "meta": "10.0.0.10", "api1": "10.0.0.11", "api2": "10.0.0.12", "lb": "10.0.0.20", "db1": "10.0.0.21",
+	"db2": "10.0.0.22", "db3": "10.0.0.23", "s3": "10.0.0.30",
 }
 
 // public are the names that lead to machines from outside.
-var public = map[string]string{"api.example.com": "lb", "db.example.com": "lb", "db1.example.com": "db1"}
+var public = map[string]string{
+	"api.example.com": "lb", "db.example.com": "lb", "db1.example.com": "db1", "db2.example.com": "db2", "db3.example.com": "db3",
+	"s3.example.com": "s3",
+}
 
 // hostsFile is what stands in for a name server.
 func hostsFile() string {
@@ -55,7 +59,7 @@ func newNetwork(t *testing.T, root string, names ...string) map[string]*machine 
 	hosts := filepath.Join(root, "hosts")
 	check.NoError(t, os.WriteFile(hosts, []byte(hostsFile()), 0o644))
 	system(t, "mount --bind "+hosts+" /etc/hosts", "ip link set lo up", "ip link add switch type bridge",
-		"ip addr add "+addresses["customer"]+"/24 dev switch", "ip link set switch up")
+		"ip addr add "+addresses["customer"]+"/24 dev switch", "ip addr add "+addresses["s3"]+"/24 dev switch", "ip link set switch up")
 	tools := check.Must(toolchain.Find())(t)
 	ca := check.Must(cluster.OpenCA(filepath.Join(root, "ca")))(t)
 	all := map[string]*machine{}

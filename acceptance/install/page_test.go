@@ -99,29 +99,60 @@ type walk struct {
 	machines map[string]*machine
 	shells   map[string]*shell
 	said     map[string]string // what the last block of each shell wrote
+	// meant are the machines that a page's name stands for which none has; nil: none.
+	meant func(block) []string
+	// again has a block that fails be run again, for some minutes.
+	again bool
+	// filled is what the operator puts in place of what pages leave open.
+	filled *strings.Replacer
 }
 
 func newWalk(t *testing.T, machines map[string]*machine) *walk {
 	t.Helper()
-	return &walk{t: t, machines: machines, shells: map[string]*shell{}, said: map[string]string{}}
+	return &walk{
+		t: t, machines: machines, shells: map[string]*shell{}, said: map[string]string{},
+		meant: func(block) []string { return nil }, filled: strings.NewReplacer(),
+	}
 }
 
 // follow does what the blocks of a page in docs/operate say of which wanted is true.
 func (w *walk) follow(t *testing.T, page string, wanted func(block) bool) {
 	t.Helper()
-	text := string(check.Must(os.ReadFile("../../docs/operate/" + page))(t))
+	w.followFor(t, page, "", "", wanted)
+}
+
+// followFor does so with one machine instead of another of the page's.
+func (w *walk) followFor(t *testing.T, page, instead, of string, wanted func(block) bool) {
+	t.Helper()
+	text, done := string(check.Must(os.ReadFile("../../docs/operate/"+page))(t)), 0
 	for _, b := range blocksOf(t, text) {
 		if !wanted(b) {
 			continue
 		}
-		m := w.machines[b.where]
-		if m == nil {
+		done++
+		if of != "" {
+			b.where, b.text = strings.ReplaceAll(b.where, of, instead), strings.ReplaceAll(b.text, of, instead)
+		}
+		machines := []string{b.where}
+		if w.machines[b.where] == nil {
+			machines = w.meant(b)
+		}
+		if len(machines) == 0 {
 			t.Fatalf("%s knows no machine %s", page, b.where)
 		}
-		if strings.Contains(b.text, "//admin:PASSWORD@") {
-			m.addSuperuser(t)
+		for _, name := range machines {
+			if strings.Contains(b.text, "//admin:PASSWORD@") {
+				w.machines[name].addSuperuser(t)
+			}
+			text := w.filled.Replace(b.text)
+			if w.again {
+				text = "for try in $(seq 30); do\nif (\n" + text + "\n); then break; fi\n[ $try -lt 30 ]\nsleep 5\ndone"
+			}
+			w.run(t, b.who, name, text)
 		}
-		w.run(t, b.who, b.where, b.text)
+	}
+	if done == 0 {
+		t.Fatalf("%s has no such block", page)
 	}
 }
 

@@ -59,9 +59,13 @@ func newServices(m *machine) *services {
 	}
 }
 
-// load reads the units that make install has put below the machine's root.
+// load reads the units that make install or a package has put below the machine's root.
 func (s *services) load() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	found, err := filepath.Glob(s.m.path("usr/local/lib/systemd/system/*.service"))
+	packaged, _ := filepath.Glob(s.m.path("usr/lib/systemd/system/pgherd-*.service")) // the pattern is well formed
+	found = append(found, packaged...)
 	for _, path := range found {
 		text, readErr := os.ReadFile(path)
 		if readErr != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -94,6 +95,9 @@ func (m *machine) answer(conn net.Conn) {
 var errUsage = errors.New("the stand-in does not know these arguments")
 
 func (m *machine) aptGet(args []string) error {
+	if len(args) > 2 && args[0] == "purge" && args[1] == "--yes" {
+		return m.purge(args[2:])
+	}
 	if len(args) < 3 || args[0] != "install" || args[1] != "--yes" {
 		return errUsage
 	}
@@ -102,15 +106,20 @@ func (m *machine) aptGet(args []string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
+	return m.services.load()
 }
 
-// install does what a package does that the page relies on.
+// install does what a package does that the page relies on. A file with a package is installed as it is.
 func (m *machine) install(name string) error {
+	if strings.HasPrefix(name, "./") {
+		return m.unpack(name)
+	}
 	switch name {
 	case "openssl", "curl", "hostname":
 		_, err := exec.LookPath(name) // the tests' machine has them
 		return err
+	case "postgresql-client":
+		return m.program("usr/bin/psql", m.tools.Psql)
 	case "certbot": // a stand-in
 		return nil
 	case "postgresql-common":
@@ -128,6 +137,38 @@ func (m *machine) install(name string) error {
 		return m.balancerProgram("usr/bin/nc", "nc")
 	}
 	return errors.New("no such package")
+}
+
+// unpack installs a package as Debian does. What it depends on the machine has, or has a stand-in for.
+func (m *machine) unpack(file string) error {
+	return m.dpkg("--force-depends", "--no-triggers", "--install", filepath.Join(m.source, file))
+}
+
+// purge removes packages with their settings. Where systemd runs, that stops their units.
+func (m *machine) purge(names []string) error {
+	for name := range m.services.units {
+		if strings.HasPrefix(name, "pgherd-") {
+			if err := m.services.end(name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.dpkg(append([]string{"--purge"}, names...)...); err != nil {
+		return err
+	}
+	return m.services.load()
+}
+
+func (m *machine) dpkg(args ...string) error {
+	if !m.apart {
+		return errors.New("the machine has no packages")
+	}
+	dpkg := exec.Command("dpkg", append([]string{"--force-unsafe-io"}, args...)...)
+	dpkg.Env = append(m.environment(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := m.output(dpkg); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 // installPostgres makes a cluster and starts it, with the files and the pg_hba.conf of Debian's package.
@@ -274,9 +315,12 @@ func number(file, name string) (int, error) {
 	return 0, fmt.Errorf("%s is not in %s", name, file)
 }
 
-// fragment reads a file of make install's, without comments.
+// fragment reads a file of make install's or of a package's, without comments.
 func (m *machine) fragment(path string) (lines [][]string, err error) {
-	file, err := os.Open(m.path(path))
+	file, err := os.Open(m.path("usr/local/" + path))
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = os.Open(m.path("usr/" + path))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +338,7 @@ func (m *machine) sysusers(args []string) error {
 	if len(args) != 1 {
 		return errUsage
 	}
-	lines, err := m.fragment("usr/local/lib/sysusers.d/" + args[0])
+	lines, err := m.fragment("lib/sysusers.d/" + args[0])
 	for _, words := range lines {
 		switch {
 		case words[0] == "u" && words[2] == "-":
@@ -341,7 +385,7 @@ func (m *machine) tmpfiles(args []string) error {
 	if len(args) != 2 || args[0] != "--create" {
 		return errUsage
 	}
-	lines, err := m.fragment("usr/local/lib/tmpfiles.d/" + args[1])
+	lines, err := m.fragment("lib/tmpfiles.d/" + args[1])
 	if err != nil {
 		return err
 	}

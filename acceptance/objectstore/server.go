@@ -1,4 +1,4 @@
-// Package objectstore runs a real object store that speaks S3, with TLS on loopback, for tests.
+// Package objectstore runs a real object store that speaks S3, with TLS, for tests.
 package objectstore
 
 import (
@@ -34,7 +34,8 @@ const Bucket = "backups"
 // SecretKey is that of the access key.
 const SecretKey = "a secret of the tests"
 
-const accessKey = "tester"
+// AccessKey is who has it.
+const AccessKey = "tester"
 
 // Server is a running object store. What it has is kept over a kill.
 type Server struct {
@@ -59,21 +60,25 @@ func Start(t testing.TB) *Server {
 
 // Open starts a store that has its files in an empty folder. Kill ends it.
 func Open(dir string) (*Server, error) {
-	s := &Server{dir: dir}
-	var err error
-	if s.ca, err = cluster.OpenCA(filepath.Join(dir, "ca")); err != nil {
-		return nil, err
-	}
-	pair, err := s.ca.Issue("objectstore", "127.0.0.1")
+	ca, err := cluster.OpenCA(filepath.Join(dir, "ca"))
 	if err != nil {
 		return nil, err
 	}
-	s.cert, s.key = pair.CertFile, pair.KeyFile
 	port, err := cluster.FreePort("127.0.0.1")
 	if err != nil {
 		return nil, err
 	}
-	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return OpenAt(dir, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), ca, "127.0.0.1")
+}
+
+// OpenAt does so at an address, with a certificate of an authority for names, of which the address is one.
+func OpenAt(dir, address string, ca *cluster.CA, names ...string) (*Server, error) {
+	s := &Server{dir: dir, address: address, ca: ca}
+	pair, err := s.ca.Issue("objectstore", names...)
+	if err != nil {
+		return nil, err
+	}
+	s.cert, s.key = pair.CertFile, pair.KeyFile
 	for _, dir := range []string{s.Objects(), filepath.Join(s.dir, "attributes")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -127,7 +132,7 @@ func (s *Server) Launch() error {
 	}
 	s.process = exec.Command(filepath.Join(folder, "bin", "objectstore"), "--listen", s.address, "--cert", s.cert, "--key", s.key,
 		"--buckets", filepath.Join(s.dir, "buckets"), "--attributes", filepath.Join(s.dir, "attributes"))
-	s.process.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + SecretKey}
+	s.process.Env = []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey}
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
@@ -191,7 +196,7 @@ func (s *Server) Client(t testing.TB) *minio.Core {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
 	return check.Must(minio.NewCore(s.address, &minio.Options{
-		Creds: credentials.NewStaticV4(accessKey, SecretKey, ""), Secure: true, BucketLookup: minio.BucketLookupPath,
+		Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Secure: true, BucketLookup: minio.BucketLookupPath,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 	}))(t)
 }
@@ -212,6 +217,6 @@ func (s *Server) Blobs(prefix string) string { return filepath.Join(s.Objects(),
 func (s *Server) Config(prefix string) s3.Config {
 	return s3.Config{
 		Endpoint: "https://" + s.address, Bucket: Bucket, Prefix: prefix, PathStyle: true, CAFile: s.ca.CertFile(),
-		AccessKeyID: accessKey, SecretKeyFile: s.secretFile(),
+		AccessKeyID: AccessKey, SecretKeyFile: s.secretFile(),
 	}
 }
