@@ -86,24 +86,35 @@ func (b *burning) ordered(t *testing.T, more ...string) {
 	})
 }
 
-// back waits until a database is made anew, for as long as that goes on: all its stages together take long on a busy machine.
+// back waits until a database is made anew.
 func (b *burning) back(t *testing.T, d wire.CreatedDatabase) {
 	t.Helper()
-	for last, now := "", ""; now != "succeeded"; last = now {
-		eventually(t, d.Name+" is back, or nearer to it", func() (bool, string) {
-			list, err := b.owner.at(b.api).Operations.List(d.ID).Page(soon(t), apiclient.Page{})
-			at := slices.IndexFunc(list.Data, func(o wire.Operation) bool { return o.Type == "rebuild" })
-			if at < 0 {
-				return false, fmt.Sprint("no rebuild: ", err)
-			}
-			o := list.Data[at]
-			switch now = string(o.Status); now {
-			case "failed":
-				t.Fatalf("%s: %+v", d.Name, o.Error)
-			case "running":
-				now = fmt.Sprint(o.Stage, " ", o.Progress)
-			}
-			return now != last, now
+	b.whileItGoesOn(t, d.Name+" is back", func() bool {
+		list, err := b.owner.at(b.api).Operations.List(d.ID).Page(soon(t), apiclient.Page{})
+		at := slices.IndexFunc(list.Data, func(o wire.Operation) bool { return o.Type == "rebuild" })
+		if err != nil || at < 0 {
+			return false
+		}
+		if list.Data[at].Status == "failed" {
+			t.Fatalf("%s: %+v", d.Name, list.Data[at].Error)
+		}
+		return list.Data[at].Status == "succeeded"
+	})
+}
+
+// whileItGoesOn waits until something has happened, for as long as databases are made anew: all the stages of that together take
+// long on a busy machine.
+func (b *burning) whileItGoesOn(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	const far = `SELECT coalesce(string_agg(format('%s %s %s %s', id, status, stage, progress), '; ' ORDER BY id), '')
+		FROM operations WHERE kind = 'rebuild'`
+	for last, is := "", false; !is; {
+		eventually(t, what+", or it goes on", func() (bool, string) {
+			var now string
+			noError(t, b.meta.QueryRowContext(soon(t), far).Scan(&now))
+			on := now != last
+			last, is = now, happened()
+			return is || on, now
 		})
 	}
 }
@@ -194,6 +205,7 @@ func TestKilledOverALostServer(t *testing.T) {
 			noError(t, w.meta.QueryRowContext(soon(t), where, string(made[i].ID)).Scan(&is))
 			return is == "two", fmt.Sprint(err)
 		})
+		w.whileItGoesOn(t, "somebody dies at "+point, func() bool { return !w.batch.Running() })
 		dies(t, w.batch.Process, point)
 	}
 	noError(t, w.batch.Restart(soon(t), ""))
