@@ -72,11 +72,12 @@ func (s *Scribe) Confirmed() int {
 	return len(s.confirmed)
 }
 
-// Longest is the longest time between two rows that were confirmed one after the other.
-func (s *Scribe) Longest() time.Duration {
+// Longest is the longest time between two rows that were confirmed one after the other, since it was asked for last.
+func (s *Scribe) Longest() (longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.longest
+	longest, s.longest = s.longest, 0
+	return longest
 }
 
 // Compare is an error where a row that was confirmed is not in the database, one is there twice, or one that nobody has written.

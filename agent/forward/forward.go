@@ -55,6 +55,7 @@ type Forwards struct {
 
 // New registers the commands with the ledger. Load opens what was forwarded before.
 func New(l *ledger.Ledger, s pooler.Settings, owner *pooler.Owner, p Pooler, log *zap.Logger) *Forwards {
+	go trusted() // reading it takes as long as all else of a forward, for which clients wait
 	x := &Forwards{
 		ledger: l, db: l.DB(), settings: s, owner: owner, pooler: p, log: log, wake: make(chan struct{}, 1),
 		room: make(room, mostCarried), lines: map[string]*line{},

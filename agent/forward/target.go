@@ -56,14 +56,20 @@ func (t target) reach(ctx context.Context) (net.Conn, error) {
 // tls has the server prove that it is the one of that name, by a certificate that is given or one that leads to an authority of
 // this machine.
 func (t target) tls() (*tls.Config, error) {
-	roots, err := x509.SystemCertPool()
-	if err != nil { // as where the machine has none
-		roots = x509.NewCertPool()
-	}
+	roots := trusted()
 	if t.ca != "" && !roots.AppendCertsFromPEM([]byte(t.ca)) {
 		return nil, command.Refuse(command.ReasonInvalid, "ca holds no certificate in PEM")
 	}
 	return &tls.Config{ServerName: t.host, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+}
+
+// trusted are the authorities of this machine, which are read once.
+func trusted() *x509.CertPool {
+	roots, err := x509.SystemCertPool()
+	if err != nil { // as where the machine has none
+		roots = x509.NewCertPool()
+	}
+	return roots
 }
 
 // sourceTime bounds the look at where this server comes from, for each of two tries.

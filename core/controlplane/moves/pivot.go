@@ -185,6 +185,7 @@ func (t *turn) serve(ctx context.Context) (work.Next, error) {
 	if t.Input.ShutAt != nil {
 		t.Input.ClosedMs = t.m.base.Clock.Now().Sub(*t.Input.ShutAt).Milliseconds()
 	}
+	t.sendsOn(ctx)
 	return t.Next(ctx, move.Served)
 }
 

@@ -20,11 +20,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// depart has the database dropped where it was. A server that does not do so is left alone after a while: it may be gone. Who
-// still comes there is sent on before: a drop waits for a checkpoint.
+// depart has the database dropped where it was. A server that does not do so is left alone after a while: it may be gone.
 func (t *turn) depart(ctx context.Context) (work.Next, error) {
 	t.Progress(string(move.Departing), almost)
-	t.sendsOn(ctx)
 	_, err := work.Send(ctx, t.Lease, "depart", t.from.agent, command.Depart{DatabaseID: t.Record.ID})
 	switch {
 	case t.lost(ctx, err), err != nil && t.Of.Attempts < move.MostTries:
@@ -36,7 +34,8 @@ func (t *turn) depart(ctx context.Context) (work.Next, error) {
 	return t.Next(ctx, move.Departed)
 }
 
-// sendsOn tells the server that is left at once whom to send on. A round does it where this goes wrong.
+// sendsOn tells the server that is left whom to send on, as soon as the other one serves: before it drops the database, which
+// waits for a checkpoint. A round does it where this goes wrong.
 func (t *turn) sendsOn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, move.PartTime)
 	defer cancel()
