@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
 )
 
 func (m *metadata) serverDrain() *cobra.Command {
@@ -105,10 +106,10 @@ func drainRow(d moves.Drainage) row {
 	return row{{"serverId", d.ServerID}, {"drain", d.State}, {"left", left}, {"why", some(d.Why)}, {"endedAt", d.EndedAt}}
 }
 
-// drainOf says how far the drain of a server is; nil: it was never drained.
-func drainOf(all []moves.Drainage, of id.ServerID) any {
-	at := slices.IndexFunc(all, func(d moves.Drainage) bool { return d.ServerID == of })
-	if at < 0 {
+// drainOf says how far the drain of a server is; nil: it was never drained, or takes new databases again since.
+func drainOf(all []moves.Drainage, of server.Server) any {
+	at := slices.IndexFunc(all, func(d moves.Drainage) bool { return d.ServerID == of.ID })
+	if at < 0 || of.Enabled && all[at].State != move.Draining {
 		return nil
 	}
 	return fmt.Sprintf("%s, %d left", all[at].State, len(all[at].Left))

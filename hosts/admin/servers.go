@@ -239,7 +239,7 @@ func (m *metadata) serverList() *cobra.Command {
 				return nil, err
 			}
 			drains, err := o.Drains(ctx)
-			return tableOf(servers, func(s server.Server) row { return append(serverRow(s), field{"drain", drainOf(drains, s.ID)}) }), err
+			return tableOf(servers, func(s server.Server) row { return append(serverRow(s), field{"drain", drainOf(drains, s)}) }), err
 		})
 }
 
