@@ -66,7 +66,7 @@ func (m *moved) dies(t *testing.T, d moveDeath) {
 	}
 	s := scribe.Start(scribe.Config{Name: t.Name(), Where: m.where, Statement: scribe.Insert, Every: 20 * time.Millisecond})
 	t.Cleanup(s.Stop)
-	getsOn(t, s)
+	s.GetsOn(t)
 	order := func() {
 		must(m.Admin(soon(t), "database", "move", "--database", string(m.db.ID), "--to", m.target.ServerID(), "--forward", "0s",
 			"--reason", "room is needed"))(t)
@@ -91,35 +91,32 @@ func (m *moved) dies(t *testing.T, d moveDeath) {
 		noError(t, m.process(d.at).Thaw())
 	}
 	m.quiet(t)
-	getsOn(t, s)
+	s.GetsOn(t)
 	s.Stop()
 	m.stayed(t, d, s)
 }
 
-// getsOn waits until a scribe gets on.
-func getsOn(t *testing.T, s *scribe.Scribe) {
-	t.Helper()
-	before := s.Confirmed()
-	eventually(t, "the database is open", func() (bool, string) { return s.Confirmed() > before+1, "nothing is written" })
+// on is where somebody is.
+func (m *moved) on(who whose) *stack.Stack {
+	switch who {
+	case sourceAgent, sourceServer:
+		return m.source
+	case targetAgent, targetServer:
+		return m.target
+	}
+	return m.Stack
 }
 
 func (m *moved) process(of whose) *stack.Process {
-	switch of {
-	case batchHost:
+	if of == batchHost {
 		return m.batch.Process
-	case sourceAgent:
-		return m.agents[m.source]
 	}
-	return m.agents[m.target]
+	return m.agents[m.on(of)]
 }
 
 func (m *moved) arm(t *testing.T, at whose, point string) {
 	t.Helper()
-	on := m.Stack
-	if at == targetAgent && m.target == m.two || at == sourceAgent && m.source == m.two {
-		on = m.two
-	}
-	noError(t, on.Arm(m.process(at), point))
+	noError(t, m.on(at).Arm(m.process(at), point))
 }
 
 func (m *moved) stands(t *testing.T, at whose, point string) {
@@ -137,10 +134,7 @@ func (m *moved) kill(t *testing.T, who whose) {
 		noError(t, m.api.Restart(soon(t), ""))
 		return
 	}
-	on := m.target
-	if who == sourceAgent || who == sourceServer {
-		on = m.source
-	}
+	on := m.on(who)
 	if who == sourceServer || who == targetServer {
 		noError(t, on.Server.Restart(context.WithoutCancel(t.Context()), cluster.Immediate))
 		return

@@ -4,6 +4,7 @@ package install
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 // moved moves the application's database while it works.
@@ -35,7 +37,11 @@ func (y *year) drained(t *testing.T) {
 		defer close(ended) // also where the drain fails, which is the test's end
 		y.follow(t, "servers.md", in("Draining a server"))
 	}()
-	time.Sleep(3 * time.Second)
+	desk := y.customer.named(t, "desk").ID
+	check.Eventually(t, "nothing moves", func() bool {
+		all := check.Must(y.customer.patient.Operations.List(desk).Page(t.Context(), apiclient.Page{}))(t).Data
+		return slices.ContainsFunc(all, func(o wire.Operation) bool { return o.Type == "move" && o.Status == operation.Running })
+	})
 	y.machines["api2"].kill(t)
 	<-ended
 	if t.Failed() {
@@ -95,7 +101,7 @@ func (y *year) metadataRestored(t *testing.T) {
 		}
 		return true
 	})
-	if said := y.said["pgherd@api1"]; !strings.Contains(said, "none") {
+	if said := y.said["pgherd@api1"]; !strings.HasSuffix(strings.TrimSpace(said), "none") {
 		t.Errorf("the doctor finds\n%s", said)
 	}
 	if is := c.named(t, "late"); is.ID != late.ID || is.Status != database.Active {

@@ -59,7 +59,7 @@ func TestADatabaseMovesUnderLoad(t *testing.T) {
 	noError(t, json.Unmarshal(*o.Result, &result))
 	took := o.FinishedAt.Sub(o.CreatedAt)
 	for _, s := range append(news, old) {
-		getsOn(t, s)
+		s.GetsOn(t)
 		s.Stop()
 	}
 	t.Logf("%d MB: moved in %s, pg_dump | psql took %s: %.2f times", size, took, byHand, took.Seconds()/byHand.Seconds())
@@ -100,7 +100,7 @@ func (w *world) write(t *testing.T, d wire.CreatedDatabase, other *stack.Stack) 
 	begin := func(c scribe.Config) *scribe.Scribe {
 		s := scribe.Start(c)
 		t.Cleanup(s.Stop)
-		getsOn(t, s)
+		s.GetsOn(t)
 		return s
 	}
 	url := func(on *stack.Stack) string { return on.PoolerURL(d.Name, d.Username, d.Password) }
@@ -119,13 +119,6 @@ func (w *world) write(t *testing.T, d wire.CreatedDatabase, other *stack.Stack) 
 	})
 }
 
-// getsOn waits until a scribe writes.
-func getsOn(t *testing.T, s *scribe.Scribe) {
-	t.Helper()
-	before := s.Confirmed()
-	stacktest.Eventually(t, "it can be written", func() (bool, string) { return s.Confirmed() > before, "nothing is" })
-}
-
 func longest(all []*scribe.Scribe) (longest time.Duration) {
 	for _, s := range all {
 		longest = max(longest, s.Longest())
@@ -140,7 +133,7 @@ func (w *world) reconnect(t *testing.T, database string, all []*scribe.Scribe) t
 	const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'"
 	must(stack.Column(soon(t), stacktest.Open(t, w.Server.URL("postgres")), end, database))(t)
 	for _, s := range all {
-		getsOn(t, s)
+		s.GetsOn(t)
 	}
 	return longest(all)
 }

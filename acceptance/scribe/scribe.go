@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"testing"
 	"time"
 
 	_ "github.com/lib/pq" // the driver "postgres"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // Table is what scribes write into, and Insert how: $1 is the scribe's name, and $2 the number.
@@ -70,6 +73,13 @@ func (s *Scribe) Confirmed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.confirmed)
+}
+
+// GetsOn waits until the scribe writes: two more rows are confirmed, of which it may have written the first already.
+func (s *Scribe) GetsOn(t testing.TB) {
+	t.Helper()
+	before := s.Confirmed()
+	check.Eventually(t, s.config.Name+": nothing is written", func() bool { return s.Confirmed() > before+1 })
 }
 
 // Longest is the longest time between two rows that were confirmed one after the other, since it was asked for last.

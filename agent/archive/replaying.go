@@ -9,12 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -36,7 +35,7 @@ const origins = "1000"
 func roomForOrigins(data string) [][2]string {
 	settings := [][2]string{{"max_replication_slots", origins}}
 	version, _ := os.ReadFile(filepath.Join(data, "PG_VERSION")) // without it the server says so
-	if major, err := strconv.Atoi(strings.TrimSpace(string(version))); err == nil && major >= 18 {
+	if pg.Major(string(version)) >= 18 {
 		settings = append(settings, [2]string{"max_active_replication_origins", origins})
 	}
 	return settings

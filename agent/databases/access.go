@@ -99,7 +99,7 @@ func (x *Databases) EmptyAtOnce(ctx context.Context, d ledger.Database) error {
 	return x.evict(ctx, d, in) // who has come in before PostgreSQL let none of the logins in
 }
 
-// evict ends clients at the pooler, unless these are sent on to the server from which the database comes back.
+// evict ends clients at the pooler, unless these are sent on to another server, which has the database still, or has it now.
 func (x *Databases) evict(ctx context.Context, d ledger.Database, who pooler.Who) error {
 	sentOn, err := pg.One[bool](ctx, x.db, "SELECT EXISTS (SELECT FROM pooler.forward WHERE database = $1)", d.Name)
 	if err != nil || sentOn {

@@ -14,7 +14,7 @@ import (
 
 // PoolerState reads the desired state of PgBouncer: every database with its logins, also those of other servers to which clients
 // are sent on. A database that is still being created is included, which is harmless, as its gates are closed; one that is out of
-// service is not, nor one that comes back from another server, to which clients are sent on as long as the forward stands.
+// service is not, nor one that another server has still, or has by now, as long as clients are sent on there.
 func (l *Ledger) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], d.welcome::text[], array_agg(g.login ORDER BY g.login),
 			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login), 0

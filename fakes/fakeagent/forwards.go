@@ -48,8 +48,11 @@ func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 // parts reports whether the database is here, and the server has parted with it.
 func (s *Server) parts(c command.Forward) bool {
 	d := s.databases[c.DatabaseID]
+	if d == nil || d.open || d.name != c.Name {
+		return false
+	}
 	for _, m := range s.moves {
-		if d != nil && d.name == c.Name && !d.open && m.database == d.id && m.parted {
+		if m.database == d.id && m.parted {
 			return true
 		}
 	}

@@ -141,10 +141,11 @@ func New(cfg Config) (*Server, error) {
 
 // own are the pages of the server itself.
 func (s *Server) own() []Page {
+	p := parts()
 	pages := []Page{
-		Get("style", "/assets/"+parts().style.name, parts().style.serve).For(Anybody),
-		Get("script", "/assets/"+parts().script.name, parts().script.serve).For(Anybody),
-		Get("icon", "/assets/"+parts().icon.name, parts().icon.serve).For(Anybody),
+		Get("style", "/assets/"+p.style.name, p.style.serve).For(Anybody),
+		Get("script", "/assets/"+p.script.name, p.script.serve).For(Anybody),
+		Get("icon", "/assets/"+p.icon.name, p.icon.serve).For(Anybody),
 	}
 	if s.cfg.Live != nil {
 		pages = append(pages, Get("live", "/live", s.live))

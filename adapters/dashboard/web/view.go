@@ -166,9 +166,10 @@ func newBuffer() *bytes.Buffer {
 // write implements Answer.
 func (v *View) write(r *Request) error {
 	r.claim(v)
+	p := parts()
 	page := layout{
-		View: v, Product: r.server.cfg.Product, Style: "/assets/" + parts().style.name, Script: "/assets/" + parts().script.name,
-		Icon: "/assets/" + parts().icon.name, RequestID: r.ID, Now: r.Now,
+		View: v, Product: r.server.cfg.Product, Style: "/assets/" + p.style.name, Script: "/assets/" + p.script.name,
+		Icon: "/assets/" + p.icon.name, RequestID: r.ID, Now: r.Now,
 	}
 	if r.server.cfg.Live != nil && r.http.Method == http.MethodGet { // what an action shows cannot be read again
 		page.Live = liveURL(v.Watch)

@@ -148,8 +148,8 @@ func (t *turn) pivot(ctx context.Context, on stage.Event) error {
 	return err
 }
 
-// serve has the other server let customers in, again and again until it has. What a move was asked to undo that the other server
-// has completed is the other server's, too.
+// serve has the other server let customers in, again and again until it has, and then the one that is left send on. What a move
+// was asked to undo that the other server has completed is the other server's, too.
 func (t *turn) serve(ctx context.Context) (work.Next, error) {
 	if t.Record.ServerID != t.to.ID {
 		if err := t.pivot(ctx, stage.Completed); err != nil {
