@@ -151,19 +151,20 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.room = diskroom.New(diskroom.Config{DataDir: c.DataDir}, inDumps, a.files, d.Log)
 	a.uploads = uploads.New(a.files, a.room, d.Log)
 	a.uploads.Crash = c.crash
+	a.peers = peer.NewKnown()
 	a.copies = copies.New(&copies.Deps{
 		Server: inDumps, Tool: c.dumpTool(), Files: a.files, Room: a.room, Limits: c.BackupLimits, UploadTime: c.UploadTime,
-		Log: d.Log, Crash: c.crash,
+		Peers: a.peers, Log: d.Log, Crash: c.crash,
 	})
 	if a.archive, err = c.newArchive(inDumps, secrets.AgentPassword, d, func(err error) { a.replaced <- err }); err != nil {
 		return nil, err
 	}
 	a.heritage = c.newHeritage(a.archive, a.files)
-	a.admitted, a.peers = peer.NewAdmissions(a.ledger, a.files, d.Log), peer.NewKnown()
+	a.admitted = peer.NewAdmissions(a.ledger, a.files, d.Log)
 	a.source = follow.NewSource(a.ledger, inDumps, a.freeData, d.Log)
 	backups := backup.New(backup.Config{
 		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive, Lost: a.heritage.Of,
-		Peers: a.peers, Source: a.source,
+		Source: a.source,
 	}, a.copies)
 	a.readings = backup.NewReadings(a.files, a.adopt, d.Log)
 	rights := overlay.New(a.ledger)
@@ -177,7 +178,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler, a.source)
-	a.relocate.Admitting, a.relocate.Manifest = a.logins.Admitting, a.files.Passing().Manifest
+	a.relocate.Admitting = a.logins.Admitting
 	if a.guard, err = guard.New(a.postgres, a.copies.Locks, a.rests, d.Log); err != nil {
 		return nil, err
 	}

@@ -313,7 +313,7 @@ func (c *Config) sessions(password string, inCharge func(context.Context) error)
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
 	for _, p := range slices.Concat(
-		agentbackup.CrashPoints, agentbackup.FetchCrashPoints, copies.CrashPoints, uploads.CrashPoints,
+		agentbackup.CrashPoints, copies.CrashPoints, uploads.CrashPoints,
 		archive.CrashPoints, drill.CrashPoints, past.CrashPoints,
 	) {
 		points = append(points, backupPoint(p))

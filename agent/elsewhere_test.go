@@ -22,7 +22,6 @@ type elsewhere struct {
 	from    *agenttest.Stack
 	token   string
 	ca      string
-	file    command.BackupReport
 }
 
 func elsewhereOf(from, to *agenttest.Stack, source agenttest.Wanted) *elsewhere {
@@ -35,29 +34,17 @@ func (e *elsewhere) made(t testing.TB) {
 	e.from.Done(t, agenttest.Told(e.clone.Operation, 1, command.AdmitPeer{
 		DatabaseID: e.source.DatabaseID(), TokenSHA256: command.HashToken(e.token),
 	}))
-	if e.file = e.from.BackedUp(t, e.dump()); e.file.State != command.BackupDone {
-		t.Fatalf("%+v", e.file)
+	if got := e.from.BackedUp(t, e.dump()); got.State != command.BackupDone {
+		t.Fatalf("%+v", got)
 	}
-}
-
-func (e *elsewhere) fetch() command.Backup {
-	return command.Backup{
-		DatabaseID: e.clone.DatabaseID(), Filename: backup.Filename(passingName), Passing: true,
-		Fetch:     &command.Peer{URL: "https://" + e.from.Config.Listen, CA: e.ca, Token: e.token},
-		SizeBytes: e.file.SizeBytes, ManifestSHA256: e.file.ManifestSHA256,
-	}
-}
-
-func (e *elsewhere) fetching() protocol.Command {
-	return agenttest.Told(e.clone.Operation, 1, e.fetch())
 }
 
 func (e *elsewhere) load() protocol.Command {
 	return agenttest.Told(e.clone.Operation, 1, command.Load{
 		DatabaseID: e.clone.DatabaseID(), Names: e.renamings(), Compare: true, Source: command.Source{
-			DatabaseID: e.clone.DatabaseID(), Of: e.source.DatabaseID(), Filename: backup.Filename(passingName), Passing: true,
-			ManifestSHA256: e.file.ManifestSHA256,
+			DatabaseID: e.source.DatabaseID(), Filename: backup.Filename(passingName), Passing: true, AtPeer: true,
 		},
+		Peer: command.Peer{URL: "https://" + e.from.Config.Listen, CA: e.ca, Token: e.token},
 	})
 }
 
@@ -80,7 +67,7 @@ func (e *elsewhere) opens(t testing.TB, shown string) int {
 	return answer.StatusCode
 }
 
-// The target's agent is killed while the file comes; the file is there whole, or not at all, and the clone is made in the end.
+// The clone's agent is killed over the copy, and the clone is made in the end. The file stays at the source's.
 func TestCloneOnAnotherServer(t *testing.T) {
 	t.Parallel()
 	from, to := agenttest.Shared(t), agenttest.CrashStack(t)
@@ -91,14 +78,10 @@ func TestCloneOnAnotherServer(t *testing.T) {
 	first := to.Child(t, "")
 	to.Done(t, e.ensure())
 	first.Kill()
-	for _, point := range []string{"agent.fetch.begun", "agent.fetch.come", "agent.backup.after-commit"} {
-		to.Child(t, point).DiesOver(t, to, e.fetching())
+	for _, point := range []string{"agent.restore.loaded", "agent.restore.granted"} {
+		to.Child(t, point).DiesOver(t, to, e.load())
 	}
 	to.Started(t.Context(), t)
-	if got := to.BackedUp(t, e.fetching()); got.State != command.BackupDone || got.ManifestSHA256 != e.file.ManifestSHA256 ||
-		got.SizeBytes != e.file.SizeBytes || got.ChecksumSHA256 != e.file.ChecksumSHA256 {
-		t.Fatalf("%+v", got)
-	}
 	if got := to.Loaded(t, e.load()); got.State != command.LoadReady {
 		t.Fatalf("%+v", got)
 	}
@@ -155,10 +138,9 @@ func TestAFileThatDoesNotCome(t *testing.T) {
 	e.ca = s.CA(t)
 	e.made(t)
 	s.Done(t, e.ensure())
-	wrong := e.fetch()
-	wrong.Fetch.Token = strings.Repeat("w", 40)
-	report := s.BackedUp(t, agenttest.Told(e.clone.Operation, 1, wrong))
-	if report.State != command.BackupFailed || report.Reason != command.ReasonFailed ||
+	e.token = strings.Repeat("w", 40)
+	report := s.Loaded(t, e.load())
+	if report.State != command.LoadFailed || report.Reason != command.ReasonFailed ||
 		report.Message != "the other server does not admit this one" {
 		t.Errorf("%+v", report)
 	}

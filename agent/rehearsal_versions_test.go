@@ -27,15 +27,16 @@ type rehearsing struct {
 	w         agenttest.Wanted
 	operation string
 	roles     []agenttest.LoginOf
-	file      command.BackupReport
 }
+
+const rehearsalToken = "tttttttttttttttttttttttttttttttttttttttt"
 
 func (r *rehearsing) told(c command.Command) protocol.Command {
 	return agenttest.Told(r.operation, 1, c)
 }
 
-// fetched has the other server make the database, closed and empty, and fetch a file of it.
-func (r *rehearsing) fetched(t *testing.T) {
+// filed has the other server make the database, closed and empty, and a file made of it where it is.
+func (r *rehearsing) filed(t *testing.T) {
 	t.Helper()
 	var closed command.EnsureDatabase
 	check.NoError(t, json.Unmarshal(r.w.Create().Payload, &closed))
@@ -46,17 +47,11 @@ func (r *rehearsing) fetched(t *testing.T) {
 			DatabaseID: r.w.DatabaseID(), Username: l.Username, Generation: 1, AccessProfile: l.Profile, ConnectionLimit: l.Limit,
 		}))
 	}
-	const token = "tttttttttttttttttttttttttttttttttttttttt"
 	r.from.Done(t, r.told(command.AdmitPeer{
-		DatabaseID: r.w.DatabaseID(), TokenSHA256: command.HashToken(token), Generation: 1,
+		DatabaseID: r.w.DatabaseID(), TokenSHA256: command.HashToken(rehearsalToken), Generation: 1,
 	}))
 	file := command.Backup{DatabaseID: r.w.DatabaseID(), Filename: backup.Filename(passingName), Passing: true}
-	if r.file = r.from.BackedUp(t, r.told(file)); r.file.State != command.BackupDone {
-		t.Fatalf("%+v", r.file)
-	}
-	file.Fetch = &command.Peer{URL: "https://" + r.from.Config.Listen, CA: r.from.CA(t), Token: token}
-	file.SizeBytes, file.ManifestSHA256 = r.file.SizeBytes, r.file.ManifestSHA256
-	if got := r.to.BackedUp(t, r.told(file)); got.State != command.BackupDone {
+	if got := r.from.BackedUp(t, r.told(file)); got.State != command.BackupDone {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -69,11 +64,12 @@ func (r *rehearsing) breaks(t *testing.T) []rehearsal.Break {
 // tries rehearses, and demands that nothing is left of it.
 func (r *rehearsing) tries(t *testing.T) command.LoadReport {
 	t.Helper()
-	r.fetched(t)
+	r.filed(t)
 	report := r.to.Loaded(t, r.told(command.Load{
 		DatabaseID: r.w.DatabaseID(), Compare: true, Rehearsal: true, Moving: true, Source: command.Source{
-			DatabaseID: r.w.DatabaseID(), Filename: backup.Filename(passingName), Passing: true, ManifestSHA256: r.file.ManifestSHA256,
+			DatabaseID: r.w.DatabaseID(), Filename: backup.Filename(passingName), Passing: true, AtPeer: true,
 		},
+		Peer: command.Peer{URL: "https://" + r.from.Config.Listen, CA: r.from.CA(t), Token: rehearsalToken},
 	}))
 	if report.State != command.LoadReady {
 		t.Fatalf("%+v", report)

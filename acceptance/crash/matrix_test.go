@@ -379,7 +379,7 @@ func kindPoints(t *testing.T) []string {
 		// Comparisons and searches end as rescues do, by the same code.
 		// They kill clones on another server, too; the agents' own tests kill those.
 		return p == work.Before(databases.KindCreate, "moved") ||
-			slices.Contains(around(clones.Kind, "admit_peer", "fetch", "close_source", "transferring"), p) ||
+			slices.Contains(around(clones.Kind, "admit_peer", "close_source"), p) ||
 			slices.Contains(around(looks.KindComparison, "close", "failed", "canceled"), p) ||
 			slices.Contains(around(looks.KindSearch, "close", "failed", "canceled"), p) || slices.Contains(refusedChanges(), p) ||
 			slices.Contains(around(deletion.KindPurge, "failing", "rejoin", "removing", "failed"), p)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
-	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 )
@@ -78,8 +77,11 @@ var (
 	}
 	sourceUndoing = []string{crash.CloseRecorded, crash.FollowSlotDropped, crash.CloseReply}
 	targetUndoing = []string{crash.FollowReply, crash.CloseRecorded, crash.SubscribeDropped, crash.CloseReply}
+	// At filePoints a file is written, and not at its place yet, and a copy has been begun of it: at loadPoints.
+	filePoints = []string{"agent.backup.after-partial"}
+	loadPoints = []string{"agent.restore.database-created", "agent.restore.loaded"}
 	// commanding are the calls of a move to its agents.
-	commanding = []string{"admit_peer", "dump", "fetch", "load", "switch", "follow", "part", "take", "serve", "depart", "leave"}
+	commanding = []string{"admit_peer", "dump", "load", "switch", "follow", "part", "take", "serve", "depart", "leave"}
 )
 
 // moveGroups are all cases, by what shares two servers.
@@ -88,15 +90,12 @@ var moveGroups = []struct {
 	cases func() []moveDeath
 }{
 	{"source", func() []moveDeath {
-		return deaths(sourceAgent, sourcePoints, nil, sourceAgent, sourceServer, targetServer)
+		return append(deaths(sourceAgent, sourcePoints, nil, sourceAgent, sourceServer, targetServer),
+			deaths(sourceAgent, filePoints, nil, sourceAgent, targetAgent)...)
 	}},
 	{"target", func() []moveDeath {
-		var fetching []string
-		for _, p := range backup.FetchCrashPoints {
-			fetching = append(fetching, "agent."+p)
-		}
 		return append(deaths(targetAgent, targetPoints, nil, targetAgent, targetServer, sourceServer),
-			deaths(targetAgent, fetching, nil, targetAgent, sourceAgent)...)
+			deaths(targetAgent, loadPoints, nil, targetAgent, sourceAgent)...)
 	}},
 	{"undoing", func() []moveDeath {
 		return slices.Concat(deaths(sourceAgent, sourceUndoing, fails, sourceAgent),

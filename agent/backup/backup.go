@@ -36,8 +36,6 @@ type Request struct {
 	// Size large. Empty: it is of this server.
 	Lost string
 	Size int64
-	// ManifestSHA256 says that the file comes from the operation's peer, where it is Size large and has this manifest.
-	ManifestSHA256 string
 
 	// Followed says that the changes of the database are kept from the moment on that the file is of.
 	Followed bool
@@ -103,9 +101,6 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 	if err != nil || found == foreign || found == damaged || found == complete {
 		return nil, err
 	}
-	if req.fetched() {
-		return []diskroom.Need{roomToFetch(req)}, nil
-	}
 	size, err := x.sizeOf(ctx, req)
 	if err != nil {
 		return nil, noDatabase(err)
@@ -147,10 +142,6 @@ func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell
 	case nothing:
 		written := func(context.Context) (int64, error) { return x.files(req).Written(req.DatabaseID, req.Filename) }
 		err := c.Watch(ctx, diskroom.Dump, written, func(ctx context.Context) (err error) {
-			if req.fetched() {
-				result, err = x.fetch(ctx, req, tell)
-				return err
-			}
 			result, err = x.dump(ctx, c, req, tell)
 			return err
 		})

@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/follow"
 	"github.com/pgherd/pgherd/agent/ledger"
-	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -26,8 +25,6 @@ type Config struct {
 	Past *archive.Archive
 	// Lost finds the archive of a server that is gone, by its installation.
 	Lost func(installation string) (archive.Lost, error)
-	// Peers have the files that are fetched.
-	Peers *peer.Known
 	// Source keeps the changes of databases that are followed.
 	Source *follow.Source
 }
@@ -49,9 +46,6 @@ func New(c Config, x *copies.Copies) *Backups {
 
 // Register adds the kind of job that makes a backup.
 func (x *Backups) Register(l *ledger.Ledger) { ledger.OnJob(l, x.kind()) }
-
-// FetchCrashPoints are those of a file that is fetched.
-var FetchCrashPoints = []string{"fetch.begun", "fetch.come"}
 
 // CrashPoints names the moments at which tests crash a backup, in their order.
 var CrashPoints = []string{

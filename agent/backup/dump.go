@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
@@ -34,8 +35,6 @@ const (
 	gzipBlock   = 1 << 20
 	gzipThreads = 2
 )
-
-const stageDumping = "dumping"
 
 // dump makes the set of files and commits it. When it fails, nothing of the set is left that could be removed.
 func (x *Backups) dump(
@@ -174,16 +173,24 @@ func (x *Backups) write(
 	if err != nil {
 		return err
 	}
+	data, err := w.draft.Data()
+	if err != nil {
+		return err
+	}
+	var file, schema backup.FileDigest
 	var rows map[string]int64
 	var others map[string]backup.TableDigest
 	var sequences map[string]backup.Value
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { m.File, err = w.data(ctx, req, p); return err })
+	group.Go(func() (err error) { file, err = w.data(ctx, data, req, p); return err })
 	group.Go(func() (err error) {
-		if err = describe(ctx, held.Tx, w.logins, m); err == nil {
-			sequences, err = content.ExtensionSequences(ctx, held.Tx)
+		if err = describe(ctx, held.Tx, w.logins, m); err != nil {
+			return err
 		}
-		return err
+		if sequences, err = content.ExtensionSequences(ctx, held.Tx); err != nil || !req.Passing {
+			return err
+		}
+		return w.show(ctx, data, *m)
 	})
 	group.Go(func() (err error) { // over one connection: a database has few to spare for the agent
 		out := copyout.Over(held.Second.Conn)
@@ -191,12 +198,13 @@ func (x *Backups) write(
 			return err
 		}
 		out.Release()
-		m.Sidecar, err = w.sidecar(ctx, req)
+		schema, err = w.sidecar(ctx, req)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	m.File, m.Sidecar = file, schema
 	maps.Copy(sequences, p.sequences)
 	p.counts.into(rows)
 	m.Contents.Rows, m.Contents.Sequences = rows, sequences
@@ -241,7 +249,7 @@ func (x *Backups) plan(ctx context.Context, tx *sql.Tx, req Request, tell jobs.T
 	if req.Verify {
 		percent = copies.DumpShare
 	}
-	dumped := jobs.Share(tell, stageDumping, 0, percent)
+	dumped := jobs.Share(tell, backup.Dumping, 0, percent)
 	p := &plan{settings: settings, tables: list, meter: newMeter(weights, dumped), sequences: map[string]backup.Value{}}
 	switch {
 	case req.Followed:
@@ -274,11 +282,23 @@ func (p *plan) filter() dumpsql.Portable {
 	}
 }
 
-func (w writing) data(ctx context.Context, req Request, p *plan) (backup.FileDigest, error) {
-	file, err := w.draft.Data()
-	if err != nil {
-		return backup.FileDigest{}, err
+// show shows a peer what passes, with what is known of it.
+func (w writing) show(ctx context.Context, data *store.File, m backup.Manifest) (err error) {
+	known := peer.Begun{Manifest: m}
+	if known.DatabaseBytes, err = pg.One[int64](ctx, w.held.Tx, "SELECT pg_database_size(current_database())"); err != nil {
+		return err
 	}
+	if known.Manifest.Contents.Rows, err = content.Estimates(ctx, w.held.Tx); err != nil {
+		return err
+	}
+	head, err := known.Encode()
+	if err == nil {
+		w.draft.Show(data, store.Growing{OperationID: m.OperationID, CreatedAt: m.CreatedAt, Head: head})
+	}
+	return err
+}
+
+func (w writing) data(ctx context.Context, file *store.File, req Request, p *plan) (backup.FileDigest, error) {
 	level := gzipLevel
 	if req.Passing {
 		level = gzipPassing

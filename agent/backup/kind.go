@@ -6,10 +6,8 @@ import (
 
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/ledger"
-	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // kind makes a backup.
@@ -18,29 +16,17 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Passing: c.Passing,
 			Verify: c.Verify, Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Lost: c.Lost,
-			Size: c.SizeBytes, ManifestSHA256: c.ManifestSHA256, Followed: c.Followed, Aside: j.Aside,
+			Size: c.SizeBytes, Followed: c.Followed, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{
-		Told: func(op id.OperationID, c command.Backup) {
-			if c.Fetch != nil {
-				x.Peers.Note(op, *c.Fetch)
-			}
-		},
 		Run: func(ctx context.Context, j jobs.Job, c command.Backup, tell jobs.Tell) (command.BackupReport, error) {
-			report, err := reported(x.Run(ctx, request(j, c), tell))
-			if err == nil && c.Fetch != nil {
-				x.Peers.Forget(j.OperationID) // what has a result is told of no more
-			}
-			return report, err
+			return reported(x.Run(ctx, request(j, c), tell))
 		},
 		Abandon: func(ctx context.Context, j jobs.Job, c command.Backup, attempts int, last error) (command.BackupReport, error) {
 			return reported(x.Abandon(ctx, request(j, c), attempts, last))
 		},
 		Discard: func(ctx context.Context, j jobs.Job, c command.Backup) error {
-			if c.Fetch != nil {
-				x.Peers.Forget(j.OperationID)
-			}
 			if err := x.unkeep(ctx, request(j, c)); err != nil {
 				return err
 			}
@@ -55,12 +41,6 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.BackupReport {
-			var away *peer.AwayError
-			if errors.As(cause, &away) {
-				return command.BackupReport{
-					State: command.BackupFailed, Reason: command.ReasonUnavailable, Message: "the database's other server does not answer",
-				}
-			}
 			if jobs.IsAway(cause) {
 				report, _ := reported(Result{}, fault.New(fault.BackupStorageUnavailable, "where backups are kept does not answer"))
 				return report

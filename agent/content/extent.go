@@ -31,7 +31,7 @@ func ExtentOf(
 	if err != nil {
 		return e, err
 	}
-	guesses, err := estimates(ctx, db)
+	guesses, err := Estimates(ctx, db)
 	if err != nil {
 		return e, err
 	}
@@ -55,10 +55,10 @@ func ExtentOf(
 	return e, err
 }
 
-// estimates are the numbers of rows that PostgreSQL has noted of tables, by their quoted names. The statistics lose theirs in a
+// Estimates are the numbers of rows that PostgreSQL has noted of tables, by their quoted names. The statistics lose theirs in a
 // crash, and the catalog has one only since the table was analyzed; so the higher counts. From PostgreSQL 18 on, a customer can
 // set the catalog's to anything: it is bounded.
-func estimates(ctx context.Context, q pg.Querier) (map[string]int64, error) {
+func Estimates(ctx context.Context, q pg.Querier) (map[string]int64, error) {
 	rows := map[string]int64{}
 	const query = `SELECT n.nspname, c.relname, greatest(least(c.reltuples, 1e12)::bigint, pg_stat_get_live_tuples(c.oid), 0)` +
 		userTables

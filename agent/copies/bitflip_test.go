@@ -60,7 +60,7 @@ func (x *Copies) intact(ctx context.Context, of id.DatabaseID) error {
 		return err
 	}
 	defer set.close()
-	return readFile(set.data, set.size, set.manifest.Manifest, func(int64, int64) {}, func(text io.Reader) error {
+	sum, err := readFile(set.data, set.size, func(int64, int64) {}, func(text io.Reader) error {
 		dump := dumpsql.NewReader(text, dumpsql.Limits{})
 		for {
 			if _, err := dump.Next(); err != nil {
@@ -71,6 +71,10 @@ func (x *Copies) intact(ctx context.Context, of id.DatabaseID) error {
 			}
 		}
 	})
+	if err == nil {
+		err = set.isFile(sum)
+	}
+	return err
 }
 
 // wholeSet is a committed set of files, in a folder.

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/agent/lockroom"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/store"
@@ -26,6 +27,7 @@ type Deps struct {
 	Room       *diskroom.Room
 	Limits     backup.Limits // how long a dump and a verification may take
 	UploadTime time.Duration // how long an upload may take to be loaded; 0 means 1 h
+	Peers      *peer.Known   // have the files that pass elsewhere
 	Log        *zap.Logger
 	// Crash is called at each of the crash points, so that a test can end the process there.
 	Crash func(point string)

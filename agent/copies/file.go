@@ -47,20 +47,30 @@ func versions(list []backup.Extension) map[string]string {
 	return m
 }
 
-// readFile has consume read a file's text, and checks that the file is complete and the one that the manifest names.
-func readFile(file io.Reader, size int64, m backup.Manifest, tell jobs.Part, consume consumer) error {
-	src := &counted{src: file, sum: sha256.New(), report: func(n int64) { tell(n, size) }}
+// readFile has consume read a file's text, to its end. It returns the SHA-256 of the file, in lower-case hex. How far it is, is
+// told where the size is known, which is not 0 then.
+func readFile(file io.Reader, size int64, tell jobs.Part, consume consumer) (sum string, err error) {
+	src := &counted{src: file, sum: sha256.New(), report: func(n int64) {
+		if size > 0 {
+			tell(n, size)
+		}
+	}}
 	text, err := unzip(src)
 	if err == nil {
 		err = consume(text)
 	}
 	if err != nil {
-		return atFault(err)
+		return "", atFault(err)
 	}
 	if _, err := io.Copy(io.Discard, src); err != nil {
-		return damagedSet(err)
+		return "", damagedSet(err)
 	}
-	if got := hex.EncodeToString(src.sum.Sum(nil)); got != m.File.SHA256 {
+	return hex.EncodeToString(src.sum.Sum(nil)), nil
+}
+
+// isFile refuses a file that is not the one of the manifest.
+func (s *fileSet) isFile(sum string) error {
+	if sum != s.manifest.File.SHA256 {
 		return backup.NotVerified(&damagedError{errors.New("its SHA-256 is not the manifest's")})
 	}
 	return nil

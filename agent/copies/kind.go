@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -23,11 +24,21 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 		Check: func(ctx context.Context, op id.OperationID, c command.Load) error {
 			return x.Check(ctx, requestOf(jobs.Job{OperationID: op}, c))
 		},
-		Run: func(ctx context.Context, j jobs.Job, c command.Load, tell jobs.Tell) (command.LoadReport, error) {
-			if c.Rehearsal {
-				return rehearsed(x.Rehearse(ctx, requestOf(j, c), tell))
+		Told: func(op id.OperationID, c command.Load) {
+			if c.Source.AtPeer {
+				x.Peers.Note(op, c.Peer)
 			}
-			return reported(x.Load(ctx, requestOf(j, c), tell))
+		},
+		Run: func(ctx context.Context, j jobs.Job, c command.Load, tell jobs.Tell) (report command.LoadReport, err error) {
+			if c.Rehearsal {
+				report, err = rehearsed(x.Rehearse(ctx, requestOf(j, c), tell))
+			} else {
+				report, err = reported(x.Load(ctx, requestOf(j, c), tell))
+			}
+			if err == nil {
+				x.forget(j, c) // what has a result is told of no more
+			}
+			return report, err
 		},
 		Abandon: func(ctx context.Context, j jobs.Job, c command.Load, attempts int, last error) (command.LoadReport, error) {
 			if c.Rehearsal {
@@ -37,6 +48,7 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 			return reported(x.Abandon(ctx, j.OperationID, attempts, last))
 		},
 		Discard: func(ctx context.Context, j jobs.Job, c command.Load) error {
+			x.forget(j, c)
 			if c.Rehearsal {
 				return x.removeRehearsal(ctx, j.OperationID)
 			}
@@ -49,6 +61,9 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 			return command.LoadReport{State: command.LoadRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.LoadReport {
+			if errors.As(cause, new(*peer.AwayError)) {
+				return failedLoad(command.ReasonUnavailable, "the database's other server does not answer")
+			}
 			if jobs.IsAway(cause) {
 				return failedLoad(command.ReasonStorageAway, "where backups are kept does not answer")
 			}
@@ -57,6 +72,12 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 		},
 		Made:    func(r command.LoadReport) bool { return r.State == command.LoadReady },
 		Passing: true, // Switch completes a restore
+	}
+}
+
+func (x *Copies) forget(j jobs.Job, c command.Load) {
+	if c.Source.AtPeer {
+		x.Peers.Forget(j.OperationID)
 	}
 }
 

@@ -33,7 +33,7 @@ type Request struct {
 	Owner       string        // the role to which everything belongs that is nobody's else
 	Account     id.AccountID  // whose it is; empty where that is not known
 
-	Source command.Source // a backup or, where it names one, an upload
+	Source command.Source // a backup or, where it names one, an upload; it may pass at the operation's peer
 
 	// Names are what roles of the source are called in the copy, by their names there. All others of the server's keep theirs in a
 	// copy of the database's own backup; in one of another database's they are no roles of the copy.
@@ -48,6 +48,8 @@ type Loaded struct {
 	SizeBytes int64          `json:"sizeBytes"`
 	Notes     []string       `json:"notes,omitempty"` // what the backup has and the copy has not
 	Change    restore.Change `json:"change"`
+	// Whole is what a Switch of a move brings along.
+	Whole *backup.Whole `json:"whole,omitempty"`
 }
 
 // The stages of a load, as an operation shows them.
@@ -107,7 +109,7 @@ func (x *Copies) claim(ctx context.Context, req Request, set *fileSet, tell jobs
 		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Quota: req.Source.MaxBytes,
 		Waits: func() { tell(StageWaiting, 0, command.Bytes{}) },
 	})
-	needs := func(ctx context.Context) ([]diskroom.Need, error) { return x.needs(ctx, req, set.size) }
+	needs := func(ctx context.Context) ([]diskroom.Need, error) { return x.needs(ctx, req, set) }
 	if err := c.Reserve(ctx, needs); err != nil {
 		return c, noRoomToLoad(err)
 	}
@@ -117,8 +119,11 @@ func (x *Copies) claim(ctx context.Context, req Request, set *fileSet, tell jobs
 
 // openSource opens what is loaded.
 func (x *Copies) openSource(ctx context.Context, req Request) (*fileSet, error) {
-	if req.Source.Upload != "" {
+	switch {
+	case req.Source.Upload != "":
 		return x.openUploaded(ctx, req)
+	case req.Source.AtPeer:
+		return x.openAtPeer(ctx, req)
 	}
 	return x.openSet(ctx, req)
 }
@@ -132,17 +137,18 @@ func noRoomToLoad(err error) error {
 
 // A database that is restored may be much larger than the one whose place it takes: that may have been emptied. So its file
 // counts too. A database takes at least about twice what its compressed text does; the reservation grows with the copy where it
-// takes more. What is hardly more than repetition is compressed so well that the bound of a copy must be far higher.
+// takes more. What is hardly more than repetition is compressed so well that the bound of a copy must be far higher. Of a file that
+// is still being written, it is known how large the database is.
 const (
 	fileGrows     = 2
 	fileGrowsMost = 64
 )
 
-func (x *Copies) needs(ctx context.Context, req Request, file int64) ([]diskroom.Need, error) {
+func (x *Copies) needs(ctx context.Context, req Request, set *fileSet) ([]diskroom.Need, error) {
 	live, err := x.Room.SizeOf(ctx, req.Database)
 	return []diskroom.Need{{
-		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, fileGrows*file)),
-		Most: diskroom.CopySize(max(live, fileGrowsMost*file)), Lasting: &diskroom.Lasting{Account: req.Account},
+		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, fileGrows*set.size, set.database)),
+		Most: diskroom.CopySize(max(live, fileGrowsMost*set.size, fileGrows*set.database)), Lasting: &diskroom.Lasting{Account: req.Account},
 	}}, err
 }
 
@@ -222,10 +228,10 @@ func (x *Copies) fill(
 	if set.uploaded {
 		return x.fillUploaded(ctx, copied, req, set, tell)
 	}
-	m := set.manifest.Manifest
 	if err := x.restoreSet(ctx, copied, set, jobs.Share(tell, StageLoading, 0, loadShare)); err != nil {
 		return loaded, err
 	}
+	m := set.manifest.Manifest
 	x.Crash("restore.loaded")
 	tell(StageComparing, loadShare, command.Bytes{})
 	if err := x.compare(ctx, copied, m, req.Rows, jobs.Share(tell, StageComparing, loadShare, 99-loadShare)); err != nil {
@@ -238,6 +244,10 @@ func (x *Copies) fill(
 		return loaded, err
 	}
 	x.Crash("restore.proved")
+	if req.Moving {
+		whole := m.Whole()
+		loaded.Whole = &whole
+	}
 	loaded.Notes, err = notes(ctx, copied.admin, req, m, made)
 	return loaded, err
 }
@@ -247,7 +257,7 @@ const loadShare = 90
 
 // standingFor are the roles of the copy. The server's are read once the copy is loaded: later ones have nothing in it.
 func standingFor(ctx context.Context, admin *sql.DB, req Request) (sidecar.Roles, error) {
-	if of(req.Source) != req.DatabaseID {
+	if req.Source.DatabaseID != req.DatabaseID {
 		return sidecar.Roles{Owner: req.Owner, Names: req.Names}, nil
 	}
 	roles, err := sidecar.Standing(ctx, admin, req.Owner)
@@ -255,14 +265,23 @@ func standingFor(ctx context.Context, admin *sql.DB, req Request) (sidecar.Roles
 	return roles, err
 }
 
-// restoreSet restores the file of an open set.
+// restoreSet restores the file of an open set, all of which is known then.
 func (x *Copies) restoreSet(ctx context.Context, copied *Isolated, set *fileSet, tell jobs.Part) error {
 	if err := set.data.rewind(); err != nil {
 		return err
 	}
-	m := set.manifest.Manifest
-	err := x.restoreBy(ctx, copied, m, func(consume consumer) error { return readFile(set.data, set.size, m, tell, consume) })
-	return x.leftOut(ctx, copied, m, err)
+	var sum string
+	err := x.restoreBy(ctx, copied, set.manifest.Manifest, func(consume consumer) (err error) {
+		sum, err = readFile(set.data, set.size, tell, consume)
+		return err
+	})
+	if err == nil && set.sidecar == nil {
+		err = x.completeFromPeer(ctx, copied.op, set)
+	}
+	if err == nil {
+		err = set.isFile(sum)
+	}
+	return x.leftOut(ctx, copied, set.manifest.Manifest, err)
 }
 
 // Discard removes what a load has made: a copy that was switched to stays. The load must not be running.
@@ -308,6 +327,9 @@ func (x *Copies) Check(ctx context.Context, req Request) error {
 func (x *Copies) checkSource(ctx context.Context, req Request) error {
 	if req.Source.Upload != "" {
 		return x.checkUploaded(ctx, req)
+	}
+	if req.Source.AtPeer { // it may not be there yet
+		return nil
 	}
 	file, _, err := x.FilesOf(req.Source.Passing).Open(ctx, req.Source.DatabaseID, req.Source.Filename)
 	if err != nil {

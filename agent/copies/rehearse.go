@@ -35,7 +35,7 @@ func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (fou
 		return found, err
 	}
 	defer done()
-	set, err := x.openSet(ctx, req)
+	set, err := x.openSource(ctx, req)
 	if err != nil {
 		return found, err
 	}

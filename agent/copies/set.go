@@ -1,13 +1,13 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/sealed"
@@ -15,17 +15,17 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // fileSet is a backup, or an upload, that is open. Of an upload there is only the data, and its manifest says nothing but the
-// locale.
+// locale. Of a file that passes at a peer, there is no sidecar until its data have come, and the manifest may be a beginning.
 type fileSet struct {
 	manifest backup.StoredManifest
 	data     source
-	size     int64
+	size     int64 // of the data; 0 while they are being written
+	database int64 // how large it is of which data are being written
 	sidecar  *os.File
-	took     time.Duration // to make it
+	took     time.Duration // to make it; negative where that is not known
 	uploaded bool
 }
 
@@ -43,12 +43,15 @@ func (f local) rewind() error {
 	return err
 }
 
-// remote is opened again to be read again. Who deletes it may end the reading.
+// remote is opened again to be read again, and may be opened only then. Who deletes it may end the reading.
 type remote struct {
 	io.ReadCloser
 	read   bool
 	reopen func() (io.ReadCloser, error)
 }
+
+// unopened is what a remote is before it is read.
+var unopened = io.NopCloser(strings.NewReader(""))
 
 func (r *remote) Read(p []byte) (int, error) {
 	r.read = true
@@ -67,9 +70,6 @@ func (r *remote) rewind() error {
 	r.ReadCloser, r.read = again, false
 	return nil
 }
-
-// of is the database that the file of a source was made of.
-func of(s command.Source) id.DatabaseID { return cmp.Or(s.Of, s.DatabaseID) }
 
 // openFile opens the file of a backup.
 func (x *Copies) openFile(ctx context.Context, of command.Source) (source, int64, error) {
@@ -104,7 +104,7 @@ func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err er
 		return set, err
 	case req.Source.ManifestSHA256 != "" && req.Source.ManifestSHA256 != set.manifest.SHA256:
 		return set, unlike(errors.New("its manifest is not the one that was recorded when it was made"))
-	case set.manifest.DatabaseID != of(req.Source) || set.manifest.Filename != req.Source.Filename:
+	case set.manifest.DatabaseID != req.Source.DatabaseID || set.manifest.Filename != req.Source.Filename:
 		return set, unlike(errors.New("its manifest is another backup's"))
 	}
 	if set.sidecar, err = files.OpenSidecar(ctx, req.Source.DatabaseID, req.Source.Filename); err != nil {
@@ -117,18 +117,23 @@ func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err er
 		return set, err
 	}
 	set.took = set.manifest.WrittenAt.Sub(set.manifest.CreatedAt)
-	whole, err := isSidecar(set.sidecar, set.manifest.Manifest)
+	return set, set.checkSidecar()
+}
+
+// checkSidecar refuses a sidecar that is not the manifest's, or says what no copy could become.
+func (s *fileSet) checkSidecar() error {
+	whole, err := isSidecar(s.sidecar, s.manifest.Manifest)
 	switch {
 	case err != nil:
-		return set, err
+		return err
 	case !whole:
-		return set, unlike(errDamagedSidecar)
+		return unlike(errDamagedSidecar)
 	}
-	schema, err := set.schema()
+	schema, err := s.schema()
 	if err == nil {
 		err = unsuited(sidecar.Check(schema))
 	}
-	return set, err
+	return err
 }
 
 var (

@@ -25,7 +25,6 @@ type move struct {
 	operation      string
 	token          string
 	epoch          int64
-	dumped         command.BackupReport
 	parted         command.Parted
 }
 
@@ -84,19 +83,14 @@ func (m *move) dumping() command.Backup {
 
 func (m *move) dumps(t *testing.T) {
 	t.Helper()
-	m.dumped = m.file(t, m.source, m.dumping())
+	m.file(t, m.source, m.dumping())
 }
 
 func (m *move) fills(t *testing.T) {
 	t.Helper()
-	file, peer := m.dumped, m.peer(t)
-	m.file(t, m.target, command.Backup{
-		DatabaseID: m.id(), Filename: fileName, Passing: true, Fetch: &peer, SizeBytes: file.SizeBytes,
-		ManifestSHA256: file.ManifestSHA256,
-	})
-	load := command.Load{DatabaseID: m.id(), Source: command.Source{
-		DatabaseID: m.id(), Filename: fileName, Passing: true, ManifestSHA256: file.ManifestSHA256,
-	}}
+	load := command.Load{
+		DatabaseID: m.id(), Source: command.Source{DatabaseID: m.id(), Filename: fileName, Passing: true, AtPeer: true}, Peer: m.peer(t),
+	}
 	check.Eventually(t, "the copy does not come to an end", func() bool {
 		report := tell(t, m, m.target, load)
 		if report.State == command.LoadFailed {

@@ -28,17 +28,16 @@ type Moment struct {
 func (m *Moment) Close() { _ = m.conn.Close(context.Background()) } // nothing is lost with it
 
 // slot makes the replication slot. PostgreSQL ends it with the session until it is complete.
-func (s *Source) slot(ctx context.Context, req Request) (m *Moment, err error) {
+func (s *Source) slot(ctx context.Context, req Request) (_ *Moment, err error) {
 	conn, err := s.server.Dial(ctx, s.server.User, s.server.Password, req.Database, map[string]string{
 		"application_name": sessions.Name(req.OperationID), "replication": "database",
 	})
 	if err != nil {
 		return nil, err
 	}
-	m = &Moment{source: s, req: req, conn: conn}
 	defer func() {
 		if err != nil {
-			m.Close()
+			_ = conn.Close(context.WithoutCancel(ctx)) // nothing is lost with it
 		}
 	}()
 	// It waits for transactions, and notices nothing meanwhile.
@@ -55,8 +54,7 @@ func (s *Source) slot(ctx context.Context, req Request) (m *Moment, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a replication slot: %w", err)
 	}
-	m.Snapshot = string(results[0].Rows[0][2])
-	return m, nil
+	return &Moment{Snapshot: string(results[0].Rows[0][2]), source: s, req: req, conn: conn}, nil
 }
 
 // errOther says that what the snapshot has is not what the database has, or not what is published.

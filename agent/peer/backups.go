@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/blob"
@@ -34,7 +35,7 @@ type backups struct {
 // Open implements store.Source.
 func (b *backups) Open(ctx context.Context, name string) (io.ReadCloser, blob.Info, error) {
 	path := backupPath(b.op, strings.TrimPrefix(name, string(b.db)+"/"))
-	f := &fetched{known: b.known, ctx: ctx, op: b.op, path: path, most: b.most}
+	f := &fetched{known: b.known, ctx: ctx, op: b.op, path: path, most: b.most, query: url.Values{}}
 	file, size, err := f.open()
 	if errors.Is(err, errNotThere) {
 		err = blob.ErrNotFound

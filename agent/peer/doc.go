@@ -17,15 +17,19 @@ const (
 	backupRoute  = "GET /v1/peers/{operation}/backups/{blob}"
 )
 
-// Part is one of the files of a backup.
+// Part is one of the parts of a backup.
 type Part string
 
-// The parts.
+// The parts. Head and File can be had while the file is being written.
 const (
+	Head     Part = "head" // JSON of Begun
 	File     Part = "file"
 	Schema   Part = "schema" // the sidecar
 	Manifest Part = "manifest"
 )
+
+// madeKey is the parameter of a request for a File that says which, by when it was begun.
+const madeKey = "made"
 
 func passingPath(op id.OperationID, name backup.Filename, part Part) string {
 	return "/v1/peers/" + string(op) + "/passing/" + string(name) + "/" + string(part)

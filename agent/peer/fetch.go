@@ -2,48 +2,92 @@ package peer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
 
+// Begun is what is known of the file that passes, before its data are there. The errors are those of OpenPassing.
+func (k *Known) Begun(ctx context.Context, op id.OperationID, name backup.Filename) (b Begun, err error) {
+	src, _, err := k.OpenPassing(ctx, op, name, Head, backup.MaxManifestBytes)
+	if err != nil {
+		return b, err
+	}
+	defer src.Close()
+	if err := json.NewDecoder(src).Decode(&b); err != nil {
+		return b, ofHead(err)
+	}
+	if b.Manifest.OperationID != op || b.Manifest.Filename != name {
+		return b, &UnlikeError{"gives the manifest of another file"}
+	}
+	return b, nil
+}
+
+// ofHead tells a head that is none from one that does not come.
+func ofHead(err error) error {
+	var away *AwayError
+	if errors.As(err, &away) {
+		return err
+	}
+	return &UnlikeError{"gives no manifest: " + err.Error()}
+}
+
 // OpenPassing opens a part of the file that passes, of at most so many bytes, as it was before it was sealed. Where the
-// connection breaks off, it goes on behind what has come. An *AwayError: the peer did not answer for a while. An *UnlikeError: it
-// has no such file, a longer one, or admits this agent no more.
+// connection breaks off, it goes on behind what has come. An *AwayError: the peer did not answer for a while, or has not made the
+// part for so long. An *UnlikeError: it has no such file, a longer one, or admits this agent no more.
 func (k *Known) OpenPassing(
 	ctx context.Context, op id.OperationID, name backup.Filename, part Part, most int64,
 ) (io.ReadCloser, int64, error) {
-	f := &fetched{known: k, ctx: ctx, op: op, path: passingPath(op, name, part), most: most}
+	f := &fetched{known: k, ctx: ctx, op: op, path: passingPath(op, name, part), most: most, query: url.Values{}}
 	return f.open()
 }
 
-// fetched is a file of a peer that is read. Its bytes are as many as the first answer has said, and no more are read.
+// OpenData opens the data of the file that was begun at that moment; the size is server.Growing while it is being written. Who
+// reads further waits. Where another one was begun since, the error is an *AwayError, as of every file that does not come: who
+// reads it begins again.
+func (k *Known) OpenData(
+	ctx context.Context, op id.OperationID, name backup.Filename, begun time.Time,
+) (io.ReadCloser, int64, error) {
+	f := &fetched{
+		known: k, ctx: ctx, op: op, path: passingPath(op, name, File), most: math.MaxInt64, grows: true,
+		query: url.Values{madeKey: {made(begun)}},
+	}
+	return f.open()
+}
+
+// fetched is a file of a peer that is read. Its bytes are as many as the first answer has said that said a number, and no more
+// are read.
 type fetched struct {
 	known *Known
 	ctx   context.Context
 	op    id.OperationID
 	path  string
+	query url.Values
 	most  int64
+	grows bool // it may be of no known size
 
-	size, at int64
-	begun    bool
+	size, at int64 // the size is server.Growing until it is known
 	body     io.ReadCloser
 	end      context.CancelFunc // of the request
-	since    time.Time          // when the last byte came
+	since    time.Time          // when the last byte came, or the last answer of a file that grows
 }
 
 // The pauses before a file is asked for again grow between these, for as long as nothing comes.
 const firstPause, mostPause = 200 * time.Millisecond, 5 * time.Second
 
 func (f *fetched) open() (io.ReadCloser, int64, error) {
-	f.since = time.Now()
+	f.size, f.since = server.Growing, time.Now()
 	if err := f.reopen(); err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +99,7 @@ func (f *fetched) reopen() error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := f.ask()
 		var away *AwayError
-		if !errors.As(err, &away) || f.ctx.Err() != nil || time.Since(f.since) > f.known.Patience {
+		if !errors.As(err, &away) || errors.Is(err, errAnew) || f.ctx.Err() != nil || time.Since(f.since) > f.known.Patience {
 			return err
 		}
 		if err := loop.Wait(f.ctx, pause); err != nil {
@@ -70,7 +114,8 @@ func (f *fetched) ask() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(f.ctx)
-	resp, err := get(ctx, p, f.path+"?"+fromKey+"="+strconv.FormatInt(f.at, 10))
+	f.query.Set(fromKey, strconv.FormatInt(f.at, 10))
+	resp, err := get(ctx, p, f.path+"?"+f.query.Encode())
 	if err != nil {
 		cancel()
 		return err
@@ -84,17 +129,35 @@ func (f *fetched) ask() error {
 	return nil
 }
 
-// fits refuses a file that is not as long as it was, or has no length.
+// fits refuses a file that is not as long as it was, or has no length where it is complete.
 func (f *fetched) fits(resp *http.Response) error {
+	if resp.ContentLength < 0 {
+		if !f.grows || f.size != server.Growing {
+			return &UnlikeError{"gives another file than before"}
+		}
+		f.since = time.Now() // it may take its time
+		return nil
+	}
 	size := f.at + resp.ContentLength
 	switch {
-	case resp.ContentLength < 0 || f.begun && size != f.size:
+	case f.size != server.Growing && size != f.size:
 		return &UnlikeError{"gives another file than before"}
 	case size > f.most:
 		return &UnlikeError{fmt.Sprintf("gives a file that is longer than %d bytes", f.most)}
 	}
-	f.size, f.begun = size, true
+	f.size = size
 	return nil
+}
+
+// growingFactor is how much longer than others the next piece of a file may take that is still being written.
+const growingFactor = 10
+
+// piece is how long the next piece may take, and how large it may be.
+func (f *fetched) piece(p []byte) (time.Duration, []byte) {
+	if f.size == server.Growing {
+		return growingFactor * f.known.Piece, p
+	}
+	return f.known.Piece, p[:min(int64(len(p)), f.size-f.at)]
 }
 
 // Read implements io.Reader.
@@ -103,14 +166,18 @@ func (f *fetched) Read(p []byte) (int, error) {
 		if f.at == f.size {
 			return 0, io.EOF
 		}
-		late := time.AfterFunc(f.known.Piece, f.end)
-		n, err := f.body.Read(p[:min(int64(len(p)), f.size-f.at)])
+		patience, p := f.piece(p)
+		late := time.AfterFunc(patience, f.end)
+		n, err := f.body.Read(p)
 		late.Stop()
 		if n > 0 {
 			f.at, f.since = f.at+int64(n), time.Now()
 			return n, nil
 		}
-		if err == nil {
+		if f.size == server.Growing && errors.Is(err, io.EOF) { // its end was said, not cut off
+			f.size = f.at
+		}
+		if err == nil || f.size == f.at {
 			continue
 		}
 		if f.ctx.Err() != nil {

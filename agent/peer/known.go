@@ -86,6 +86,9 @@ func (e *UnlikeError) ForCustomer() string { return e.Error() }
 
 var errNotThere = &UnlikeError{"does not have the file"}
 
+// errAnew is in the *AwayError of a file that was made anew: what has come of it is worth nothing.
+var errAnew = errors.New("it makes the file anew")
+
 // The bounds of a conversation with a peer.
 const (
 	dialTime   = 10 * time.Second
@@ -169,6 +172,8 @@ func refused(resp *http.Response) error {
 	switch {
 	case err == nil && no.Reason == command.ReasonNotFound:
 		return errNotThere
+	case err == nil && no.Reason == command.ReasonAltered:
+		return &AwayError{errAnew}
 	case err == nil && no.Reason == command.ReasonInvalid, resp.StatusCode/100 == 3:
 		return &UnlikeError{"answered with the status " + strconv.Itoa(resp.StatusCode)}
 	}

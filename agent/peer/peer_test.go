@@ -44,6 +44,9 @@ const (
 	token                   = "the token that admits to the operation"
 )
 
+// createdAt is when all files were begun.
+var createdAt = time.Date(2026, 3, 1, 12, 0, 0, 1, time.UTC)
+
 // source is an agent's listener with an admission, and what it has to give.
 type source struct {
 	*Admissions
@@ -92,7 +95,7 @@ func newSource(t *testing.T) *source {
 func keep(t *testing.T, s *store.Store, of id.DatabaseID, made id.OperationID, as backup.Filename, data []byte) {
 	t.Helper()
 	d := check.Must(s.Begin(t.Context(), of, as))(t)
-	m := backup.Manifest{FormatVersion: 3, DatabaseID: of, OperationID: made, Filename: as}
+	m := backup.Manifest{FormatVersion: 3, DatabaseID: of, OperationID: made, Filename: as, CreatedAt: createdAt}
 	for _, part := range []struct {
 		create func() (*store.File, error)
 		text   []byte
@@ -115,9 +118,20 @@ func known(address, ca, shown string) *Known {
 	return k
 }
 
+func opened(t *testing.T, k *Known, part Part) (io.ReadCloser, int64, error) {
+	if part != File {
+		return k.OpenPassing(t.Context(), op, name, part, 4<<20)
+	}
+	begun, err := k.Begun(t.Context(), op, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return k.OpenData(t.Context(), op, name, begun.Manifest.CreatedAt)
+}
+
 func whole(t *testing.T, k *Known, part Part) ([]byte, error) {
 	t.Helper()
-	file, size, err := k.OpenPassing(t.Context(), op, name, part, 4<<20)
+	file, size, err := opened(t, k, part)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +181,7 @@ func TestAFileComesOverConnectionsThatBreakOff(t *testing.T) {
 	if n := conns.Load(); n < 3 || n > 8 {
 		t.Errorf("it took %d connections", n)
 	}
-	for _, part := range []Part{Schema, Manifest} {
+	for _, part := range []Part{Head, Schema, Manifest} {
 		if got, err := whole(t, known(s.address, s.ca, token), part); err != nil || len(got) == 0 {
 			t.Errorf("%s: %q, %v", part, got, err)
 		}
@@ -197,24 +211,26 @@ func TestATokenOpensNothingElse(t *testing.T) {
 	s := newSource(t)
 	mine := "/v1/peers/" + string(op)
 	stem := name.Stem()
+	file := mine + "/passing/" + string(name) + "/file?made=" + made(createdAt)
 	for path, want := range map[string]int{
-		mine + "/passing/" + string(name) + "/file":                           http.StatusOK,
-		mine + "/passing/" + string(name) + "/file?from=3145728":              http.StatusOK,
-		mine + "/backups/" + stem + ".set":                                    http.StatusOK,
-		mine + "/passing/" + string(other) + "/file":                          http.StatusNotFound, // of another operation
-		mine + "/passing/" + string(name) + "/data":                           http.StatusNotFound,
-		mine + "/passing/" + string(name) + "/file?from=3145729":              http.StatusBadRequest,
-		mine + "/passing/" + string(name) + "/file?from=-1":                   http.StatusBadRequest,
-		mine + "/passing/" + string(name) + "/file?from=99999999999999999999": http.StatusBadRequest,
-		mine + "/passing/..%2F" + string(name) + "/file":                      http.StatusNotFound,
-		mine + "/backups/" + stem + ".data":                                   http.StatusNotFound,
-		mine + "/backups/..%2F" + string(otherDB) + "%2F" + stem + ".set":     http.StatusNotFound,
-		mine + "/backups/%2E%2E":                                              http.StatusNotFound,
-		mine + "/backups/..%2F..%2Fowner":                                     http.StatusNotFound,
-		mine + "/backups/owner":                                               http.StatusNotFound,
-		mine + "/backups/" + stem + ".set%00":                                 http.StatusNotFound,
-		mine + "/changes/../../../commands":                                   http.StatusTemporaryRedirect,
-		"/v1/databases/" + string(db) + "/backups/" + string(name):            http.StatusNotFound, // which this listener lacks
+		file:                               http.StatusOK,
+		file + "&from=3145728":             http.StatusOK,
+		mine + "/backups/" + stem + ".set": http.StatusOK,
+		mine + "/passing/" + string(other) + "/file":                      http.StatusNotFound, // of another operation
+		mine + "/passing/" + string(name) + "/data":                       http.StatusNotFound,
+		mine + "/passing/" + string(name) + "/file":                       http.StatusConflict, // nobody says which
+		file + "&from=3145729":                                            http.StatusBadRequest,
+		file + "&from=-1":                                                 http.StatusBadRequest,
+		file + "&from=99999999999999999999":                               http.StatusBadRequest,
+		mine + "/passing/..%2F" + string(name) + "/file":                  http.StatusNotFound,
+		mine + "/backups/" + stem + ".data":                               http.StatusNotFound,
+		mine + "/backups/..%2F" + string(otherDB) + "%2F" + stem + ".set": http.StatusNotFound,
+		mine + "/backups/%2E%2E":                                          http.StatusNotFound,
+		mine + "/backups/..%2F..%2Fowner":                                 http.StatusNotFound,
+		mine + "/backups/owner":                                           http.StatusNotFound,
+		mine + "/backups/" + stem + ".set%00":                             http.StatusNotFound,
+		mine + "/changes/../../../commands":                               http.StatusTemporaryRedirect,
+		"/v1/databases/" + string(db) + "/backups/" + string(name):        http.StatusNotFound, // which this listener lacks
 		"/health": http.StatusUnauthorized,
 	} {
 		if status, said := s.asked(t, path, token); status != want && status/100 != 3 {
@@ -253,7 +269,7 @@ func TestStrangersAllHearTheSame(t *testing.T) {
 func TestAnEndedPeerGetsNoMore(t *testing.T) {
 	s := newSource(t)
 	k := known(s.address, s.ca, token)
-	file, _, err := k.OpenPassing(t.Context(), op, name, File, 4<<20)
+	file, _, err := opened(t, k, File)
 	check.NoError(t, err)
 	defer file.Close()
 	check.Must(io.ReadFull(file, make([]byte, 1000)))(t)
@@ -334,7 +350,7 @@ func TestPeersThatMisbehave(t *testing.T) {
 			defer s.Close()
 			k := known(strings.TrimPrefix(s.URL, "https://"), certificate(s), token)
 			k.Patience, k.Piece = 300*time.Millisecond, 100*time.Millisecond
-			_, err := whole(t, k, File)
+			_, err := whole(t, k, Schema)
 			var away *AwayError
 			var unlike *UnlikeError
 			if c.away && !errors.As(err, &away) || !c.away && !errors.As(err, &unlike) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/server"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -57,35 +56,6 @@ func (a *Admissions) entering(do visited) func(r *http.Request, token string) (s
 	}
 }
 
-// passing sends a part of the file that passes.
-func (a *Admissions) passing(ctx context.Context, v visit, w http.ResponseWriter, r *http.Request) error {
-	name := backup.Filename(r.PathValue("filename"))
-	files := a.files.Passing()
-	switch m, err := files.Manifest(ctx, v.db, name); {
-	case err != nil:
-		return err
-	case m.OperationID != v.op:
-		return errNoFile
-	}
-	var file io.ReadCloser
-	var size int64
-	var err error
-	switch Part(r.PathValue("part")) {
-	case File:
-		file, size, err = files.Open(ctx, v.db, name)
-	case Schema:
-		file, size, err = files.OpenSchema(ctx, v.db, name)
-	case Manifest:
-		file, size, err = files.OpenManifest(ctx, v.db, name)
-	default:
-		err = errNoFile
-	}
-	if err != nil {
-		return err
-	}
-	return send(ctx, w, r, file, size)
-}
-
 // backup sends a blob of one of the database's backups as it lies, which is sealed.
 func (a *Admissions) backup(ctx context.Context, v visit, w http.ResponseWriter, r *http.Request) error {
 	blob, size, err := a.files.OpenBlob(ctx, v.db, r.PathValue("blob"))
@@ -95,15 +65,13 @@ func (a *Admissions) backup(ctx context.Context, v visit, w http.ResponseWriter,
 	return send(ctx, w, r, blob, size)
 }
 
-var errNoFile = command.Refuse(command.ReasonNotFound, "there is no such file")
-
-// send sends what follows on the bytes that the peer has already, and closes the file.
+// send sends what follows on the bytes that the peer has already, and closes the file. The size may be server.Growing.
 func send(ctx context.Context, w http.ResponseWriter, r *http.Request, file io.ReadCloser, size int64) error {
 	defer file.Close()
 	var from int64
 	if text := r.URL.Query().Get(fromKey); text != "" {
 		var err error
-		if from, err = strconv.ParseInt(text, 10, 64); err != nil || from < 0 || from > size {
+		if from, err = strconv.ParseInt(text, 10, 64); err != nil || from < 0 || size != server.Growing && from > size {
 			return command.Refuse(command.ReasonInvalid, "from is beyond the file")
 		}
 	}
@@ -112,7 +80,10 @@ func send(ctx context.Context, w http.ResponseWriter, r *http.Request, file io.R
 		return errors.Join(err, ctx.Err())
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	server.Stream(w, reader, size-from)
+	if size != server.Growing {
+		size -= from
+	}
+	server.Stream(w, reader, size)
 	return nil
 }
 

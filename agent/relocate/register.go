@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -34,8 +33,6 @@ type Relocator struct {
 
 	// Admitting are the statements that admit an additional role of a database that has moved here.
 	Admitting func(ctx context.Context, d ledger.Database, c command.AdmitRole, open bool) ([]string, error)
-	// Manifest describes a file that passes.
-	Manifest func(context.Context, id.DatabaseID, backup.Filename) (backup.StoredManifest, error)
 	// AskForSweep hears that there is a copy that nobody wants any more.
 	AskForSweep func()
 	// Replaced hears of each database whose place a copy has taken, before the control plane does.

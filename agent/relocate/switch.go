@@ -29,7 +29,7 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 	crash.Point(crash.SwitchAdmitted)
 	if !s.switched() {
 		if c.Moving {
-			if s.brought, err = x.brought(ctx, e.OperationID, d); err != nil {
+			if s.brought, err = x.brought(ctx, d, s.whole); err != nil {
 				return done, err
 			}
 		}

@@ -3,6 +3,7 @@ package relocate
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/stored"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -26,7 +28,8 @@ type copyRow struct {
 	bytes     int64
 	reopen    sql.NullBool // whether the database was open when it was shut for the switch
 	replaced  uint32       // what the copy has replaced; 0: nothing yet
-	brought   []string     // the statements that give a database that moves here what it brings along
+	whole     backup.Whole // what a database that moves here brings along
+	brought   []string     // the statements for that
 }
 
 func (s copyRow) switched() bool { return s.replaced != 0 }
@@ -36,13 +39,18 @@ func (s copyRow) replacedName() string { return "replaced_" + strings.TrimPrefix
 
 // readyCopy is the copy that an operation has made for a database.
 func (x *Relocator) readyCopy(ctx context.Context, operation string, d ledger.Database) (copyRow, error) {
-	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, reopen, coalesce(replaced, 0) FROM ledger.copy
-		WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL
+	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, coalesce(ready ->> 'whole', '{}'), reopen,
+			coalesce(replaced, 0)
+		FROM ledger.copy WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL
 			AND (until_closed OR replaced IS NOT NULL)`
 	s := copyRow{operation: operation}
-	err := x.db.QueryRowContext(ctx, query, operation, d.ID).Scan(&s.name, &s.oid, &s.bytes, &s.reopen, &s.replaced)
+	var whole []byte
+	err := x.db.QueryRowContext(ctx, query, operation, d.ID).Scan(&s.name, &s.oid, &s.bytes, &whole, &s.reopen, &s.replaced)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = command.Refuse(command.ReasonNotFound, "the operation has no copy that is ready")
+	}
+	if err == nil {
+		err = json.Unmarshal(whole, &s.whole)
 	}
 	return s, err
 }

@@ -8,24 +8,14 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/stored"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // What belongs to a database as a whole is in no dump: what its roles may do with it, and what they have stored for themselves in
-// it. A database that moves brings it along: the manifest of the file says what it was.
+// it. A database that moves brings it along.
 
 // brought are the statements that give a database that moves here what its roles had where it comes from, as far as they are
 // roles here.
-func (x *Relocator) brought(ctx context.Context, operation string, d ledger.Database) (statements []string, err error) {
-	const file = "SELECT payload ->> 'filename' FROM ledger.job WHERE operation_id = $1 AND " + ledger.Passing
-	name, err := pg.One[string](ctx, x.db, file, operation)
-	if err != nil {
-		return nil, err
-	}
-	m, err := x.Manifest(ctx, id.DatabaseID(d.ID), backup.Filename(name))
-	if err != nil {
-		return nil, err
-	}
+func (x *Relocator) brought(ctx context.Context, d ledger.Database, was backup.Whole) (statements []string, err error) {
 	const known = "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name"
 	const additional = "SELECT name FROM ledger.role WHERE database_id = $1 AND part = 'additional' ORDER BY name"
 	roles, err := pg.Column(ctx, x.db, known, d.ID)
@@ -36,12 +26,12 @@ func (x *Relocator) brought(ctx context.Context, operation string, d ledger.Data
 	if err != nil {
 		return nil, err
 	}
-	p := switchPlan{Database: d, of: copyRow{name: d.Name}, whole: whole{grants: broughtGrants(m.Manifest, roles)}}
+	p := switchPlan{Database: d, of: copyRow{name: d.Name}, whole: whole{grants: broughtGrants(was.Grants, roles)}}
 	statements = revokeConnect(d, guests, p.whole.grants)
 	if len(p.whole.grants) > 0 {
 		statements = append(statements, p.grantStatements()...)
 	}
-	for _, s := range m.Settings {
+	for _, s := range was.Settings {
 		if !slices.Contains(roles, s.Login) || s.Name == "" {
 			continue
 		}
@@ -57,10 +47,10 @@ func (x *Relocator) brought(ctx context.Context, operation string, d ledger.Data
 }
 
 // broughtGrants are those on the database that roles of its own have made to each other, or to everybody.
-func broughtGrants(m backup.Manifest, roles []string) (list []databaseGrant) {
-	for _, g := range m.Grants {
+func broughtGrants(was []backup.Grant, roles []string) (list []databaseGrant) {
+	for _, g := range was {
 		public := g.Grantee == "PUBLIC"
-		if g.Kind != "database" || !slices.Contains(roles, g.Grantor) || !public && !slices.Contains(roles, g.Grantee) {
+		if !slices.Contains(roles, g.Grantor) || !public && !slices.Contains(roles, g.Grantee) {
 			continue
 		}
 		for _, privilege := range g.Privileges {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -103,14 +104,28 @@ func readBody(w http.ResponseWriter, r *http.Request, to any) error {
 	return nil
 }
 
+// Growing is the size of a file that is still being written.
+const Growing = -1
+
 // Stream writes a file with one small buffer, for as long as the client takes chunk after chunk in time. A truncated file breaks
-// the connection, so that nobody takes it for complete.
+// the connection, so that nobody takes it for complete; so does one that does not grow for as long.
 func Stream(w http.ResponseWriter, file io.Reader, size int64) {
-	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	control := http.NewResponseController(w)
-	for sent := int64(0); sent < size; {
+	if size == Growing {
+		_ = control.Flush() // the client learns at once that it comes
+	} else {
+		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	for sent := int64(0); sent != size; {
+		chunk := int64(downloadChunk)
+		if size != Growing {
+			chunk = min(chunk, size-sent)
+		}
 		_ = control.SetWriteDeadline(time.Now().Add(chunkTime)) // supported by every connection of ours
-		n, err := io.CopyN(w, file, min(downloadChunk, size-sent))
+		n, err := io.CopyN(w, file, chunk)
+		if size == Growing && errors.Is(err, io.EOF) {
+			return
+		}
 		if sent += n; err != nil {
 			panic(http.ErrAbortHandler)
 		}

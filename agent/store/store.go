@@ -64,7 +64,8 @@ type Store struct {
 
 	claimed atomic.Bool // whose the blobs are was seen
 	mu      sync.Mutex
-	drafts  map[string]bool // attempts that are being written or committed by this process
+	drafts  map[string]bool     // attempts that are being written or committed by this process
+	shown   map[string]*Growing // by stem, of those: see Show
 }
 
 // Options of a Store.
@@ -95,9 +96,9 @@ func New(root string, o Options) *Store {
 		o.Disk = diskOf
 	}
 	s := &Store{root: root, blobs: o.Blobs, key: o.Key, owner: o.Owner, reserve: o.Reserve, disk: o.Disk,
-		drafts: map[string]bool{}}
+		drafts: map[string]bool{}, shown: map[string]*Growing{}}
 	s.passing = &Store{root: root, blobs: blob.NewFolder(filepath.Join(root, passingFolder)), key: o.Key, reserve: o.Reserve,
-		disk: o.Disk, drafts: map[string]bool{}}
+		disk: o.Disk, drafts: map[string]bool{}, shown: map[string]*Growing{}}
 	return s
 }
 
@@ -237,6 +238,11 @@ func (s *Store) OpenSidecar(ctx context.Context, db id.DatabaseID, name backup.F
 		return nil, err
 	}
 	defer src.Close()
+	return s.Aside(src)
+}
+
+// Aside reads a sidecar that comes from elsewhere into a file that is gone once it is closed.
+func (s *Store) Aside(src io.Reader) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Join(s.root, spoolFolder), "schema")
 	if err != nil {
 		return nil, full(err)

@@ -81,6 +81,7 @@ type File struct {
 	sum       hash.Hash
 	size      int64
 	unchecked int64
+	growth    growth
 }
 
 // Data begins the backup file.
@@ -113,6 +114,7 @@ func (w spoolWriter) Write(p []byte) (int, error) {
 		}
 	}
 	n, err := w.file.Write(p)
+	w.growth.grown()
 	return n, full(err)
 }
 
@@ -130,13 +132,16 @@ func (f *File) Finish() (backup.FileDigest, error) {
 		err = f.file.Sync()
 	}
 	if err = errors.Join(err, f.file.Close()); err != nil {
+		f.growth.tell(ErrGone)
 		return backup.FileDigest{}, full(fmt.Errorf("make backup durable: %w", err))
 	}
+	f.growth.tell(io.EOF)
 	return backup.FileDigest{Name: f.name, SizeBytes: f.size, SHA256: hex.EncodeToString(f.sum.Sum(nil))}, nil
 }
 
 // Close discards the file; after Finish it does nothing.
 func (f *File) Close() error {
+	f.growth.tell(ErrGone)
 	if err := f.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
@@ -158,16 +163,10 @@ func (d *Draft) Prepare(m backup.Manifest) (backup.StoredManifest, error) {
 		return backup.StoredManifest{}, err
 	}
 	sum := sha256.Sum256(text)
-	return backup.StoredManifest{Manifest: m, SHA256: hex.EncodeToString(sum[:])}, d.Take(text)
-}
-
-// Take writes a manifest as it was written elsewhere, and the record, in place of Prepare.
-func (d *Draft) Take(manifest []byte) error {
-	_, err := d.writeSmall(manifestEnding, manifest)
-	if err == nil {
+	if _, err = d.writeSmall(manifestEnding, text); err == nil {
 		_, err = d.writeSmall(recordEnding, d.record())
 	}
-	return err
+	return backup.StoredManifest{Manifest: m, SHA256: hex.EncodeToString(sum[:])}, err
 }
 
 // record is the text of the record.
@@ -252,6 +251,7 @@ func (s *Store) has(ctx context.Context, name string) bool {
 // do the rest.
 func (d *Draft) End(ctx context.Context) error {
 	d.over()
+	d.hide()
 	err := d.store.emptySpool(spooled(d.stem, d.attempt, ""))
 	if d.recorded {
 		return err

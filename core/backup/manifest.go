@@ -124,6 +124,28 @@ type Grant struct {
 // HasRoles reports whether a managed restore can take logins and grants from the manifest.
 func (m Manifest) HasRoles() bool { return m.FormatVersion >= 3 && len(m.Logins) > 0 }
 
+// Whole is what belongs to a database as a whole, and is in no dump: what its roles may do with it, and what they have stored for
+// themselves in it.
+type Whole struct {
+	Grants   []Grant   `json:"grants,omitempty"`
+	Settings []Setting `json:"settings,omitempty"`
+}
+
+// Whole is that of the database, without what is the service's.
+func (m Manifest) Whole() (w Whole) {
+	for _, g := range m.Grants {
+		if g.Kind == "database" {
+			w.Grants = append(w.Grants, g)
+		}
+	}
+	for _, s := range m.Settings {
+		if s.Login != "" {
+			w.Settings = append(w.Settings, s)
+		}
+	}
+	return w
+}
+
 // Encode writes the manifest as indented JSON, from format 4 on with its checksum.
 func (m Manifest) Encode() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")

@@ -5,6 +5,9 @@ import "github.com/pgherd/pgherd/core/stage"
 // Making is the stage of a backup in which the agent works; the operation shows what it is at.
 const Making stage.Stage = "making"
 
+// Dumping is what an agent says that it is at while it writes a file. Clients must not depend on it.
+const Dumping = "dumping"
+
 // Made is what happens to a backup: there is a file with its record, verified where that was asked for.
 const Made stage.Event = "made"
 

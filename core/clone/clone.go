@@ -25,8 +25,7 @@ type Input struct {
 	ServerID id.ServerID `json:"serverId,omitempty"`
 	// ManifestSHA256 is that of the file, once there is one.
 	ManifestSHA256 string   `json:"manifestSha256,omitempty"`
-	FileBytes      int64    `json:"fileBytes,omitempty"` // of a file that goes to another server
-	Notes          []string `json:"notes,omitempty"`     // once the copy is whole; see Result
+	Notes          []string `json:"notes,omitempty"` // once the copy is whole; see Result
 	operation.Ordered
 }
 

@@ -10,7 +10,6 @@ import (
 const (
 	Making    stage.Stage = "making"
 	Dumping   stage.Stage = "dumping"       // the operation shows recovery.Stages first where a file of another moment is made
-	Carrying  stage.Stage = "transferring"  // the file goes to the clone's server, where that is another one
 	Loading               = restore.Loading // the operation shows one of restore.Parts
 	Switching stage.Stage = "switching"
 	Settling  stage.Stage = "settling"
@@ -21,8 +20,6 @@ const (
 	Made     stage.Event = "made"      // the clone stands at the agent, empty and closed; there is a backup to take
 	MadeBare stage.Event = "made_bare" // the same; a file is to be made first
 	Dumped   stage.Event = "dumped"    // there is a file
-	DumpedTo stage.Event = "dumped_to" // the same, for another server
-	Carried  stage.Event = "carried"   // it is there
 	Loaded   stage.Event = "loaded"    // the copy is whole and compared
 	Switched stage.Event = "switched"  // the copy is the clone
 	Settled  stage.Event = "settled"   // its owner's log-in is proven, and nothing is left beside it
@@ -44,19 +41,18 @@ var (
 // customers have the clone, and only its word leads back. Every way out either makes the clone's record active or removes it.
 var Machine = stage.New(
 	[]stage.Stage{
-		stage.Queued, Making, Dumping, Carrying, Loading, Switching, Settling, stage.Failing, stage.Canceling,
+		stage.Queued, Making, Dumping, Loading, Switching, Settling, stage.Failing, stage.Canceling,
 		stage.Succeeded, stage.Failed, stage.Canceled,
 	},
 	[]stage.Event{
-		stage.Advance, stage.Cancel, Made, MadeBare, Dumped, DumpedTo, Carried, Loaded, stage.Refused, stage.Busy, Switched, Settled,
+		stage.Advance, stage.Cancel, Made, MadeBare, Dumped, Loaded, stage.Refused, stage.Busy, Switched, Settled,
 		stage.Closed, stage.Completed,
 	},
 	Loading,
 	stage.Moves{
 		stage.Queued:    {stage.Advance: to(Making), stage.Cancel: to(stage.Canceled, RemoveRecord, stage.EmitEvent)},
 		Making:          {Made: to(Loading), MadeBare: to(Dumping), stage.Cancel: canceled, stage.Refused: refused},
-		Dumping:         {Dumped: to(Loading), DumpedTo: to(Carrying), stage.Cancel: canceled, stage.Refused: refused},
-		Carrying:        {Carried: to(Loading), stage.Cancel: canceled, stage.Refused: refused},
+		Dumping:         {Dumped: to(Loading), stage.Cancel: canceled, stage.Refused: refused},
 		Loading:         {Loaded: to(Switching, stage.CommitIntent), stage.Cancel: canceled, stage.Refused: refused},
 		Switching:       {Switched: to(Settling), stage.Busy: to(Switching), stage.Refused: refused},
 		Settling:        {Settled: to(stage.Succeeded, OpenRecord, stage.EmitEvent)},

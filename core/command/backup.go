@@ -37,10 +37,6 @@ type Backup struct {
 	// Followed, of a file that passes, has the file be of the moment at which a replication slot begins, so that a Follow of the
 	// same operation at another server can go on from there. The slot is bounded, and goes with the operation.
 	Followed bool `json:"followed,omitempty"`
-	// Fetch, of a file that passes, has the file not be made but fetched from the agent that has made it for the same operation,
-	// where it has SizeBytes and its manifest ManifestSHA256.
-	Fetch          *Peer  `json:"-"`
-	ManifestSHA256 string `json:"manifestSha256,omitempty"`
 }
 
 // About implements Command.
@@ -66,22 +62,6 @@ func (c Backup) Steps() []string {
 	return []string{string(c.About().Kind), stepCloneDump, stepDeleteDump}
 }
 
-// Secrets are the peer that the file is fetched from.
-func (c Backup) Secrets() map[string]string {
-	if c.Fetch == nil {
-		return nil
-	}
-	return c.Fetch.secrets()
-}
-
-// receive knows by the manifest that the file is fetched.
-func (c *Backup) receive(e Envelope) {
-	if c.ManifestSHA256 != "" {
-		peer := receivedPeer(e)
-		c.Fetch = &peer
-	}
-}
-
 // Check implements Command.
 func (c Backup) Check() error {
 	if c.MaxBytes < 0 {
@@ -93,12 +73,8 @@ func (c Backup) Check() error {
 	if c.At != nil && !c.Passing {
 		return Refuse(ReasonInvalid, "a file of another moment than now only passes")
 	}
-	fetched := c.Fetch != nil || c.ManifestSHA256 != ""
-	if (c.Followed || fetched) && (!c.Passing || c.Apart() || c.Followed && fetched) {
-		return Refuse(ReasonInvalid, "a file that is followed or fetched only passes, and is one of the two")
-	}
-	if fetched {
-		return c.checkFetched()
+	if c.Followed && (!c.Passing || c.Apart()) {
+		return Refuse(ReasonInvalid, "a file that is followed only passes, and is of now")
 	}
 	switch {
 	case c.Lost == "":
@@ -108,19 +84,6 @@ func (c Backup) Check() error {
 		if err := checkInstallation(c.Lost); err != nil {
 			return err
 		}
-	}
-	return checkFile(c.DatabaseID, c.Filename)
-}
-
-func (c Backup) checkFetched() error {
-	if c.Fetch == nil {
-		return Refuse(ReasonInvalid, "a file with a manifestSha256 is fetched from a peer")
-	}
-	if !sumPattern.MatchString(c.ManifestSHA256) || c.SizeBytes <= 0 || c.Verify {
-		return Refuse(ReasonInvalid, "a file that is fetched has sizeBytes and manifestSha256, and is not verified")
-	}
-	if err := c.Fetch.check(); err != nil {
-		return err
 	}
 	return checkFile(c.DatabaseID, c.Filename)
 }

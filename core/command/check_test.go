@@ -92,14 +92,12 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"drill's manifest": command.Drill{
 			DatabaseID: db, ID: id.DrillID(db), At: time.Unix(1, 0), Filename: "20261121_065347.sql.gz",
 		},
-		"peer's short token": fetching(func(c *command.Backup) { c.Fetch.Token = "short" }),
-		"peer of no scheme":  fetching(func(c *command.Backup) { c.Fetch.URL = "10.0.0.2:6433" }),
-		"peer with a login":  fetching(func(c *command.Backup) { c.Fetch.URL = "https://a:b@10.0.0.2" }),
-		"fetched from none":  fetching(func(c *command.Backup) { c.Fetch = nil }),
-		"fetched to verify":  fetching(func(c *command.Backup) { c.Verify = true }),
-		"fetched to stay":    fetching(func(c *command.Backup) { c.Passing = false }),
-		"fetched, any size":  fetching(func(c *command.Backup) { c.SizeBytes = 0 }),
-		"fetched, followed":  fetching(func(c *command.Backup) { c.Followed = true }),
+		"peer's short token": passingThere(func(c *command.Load) { c.Peer.Token = "short" }),
+		"peer of no scheme":  passingThere(func(c *command.Load) { c.Peer.URL = "10.0.0.2:6433" }),
+		"peer with a login":  passingThere(func(c *command.Load) { c.Peer.URL = "https://a:b@10.0.0.2" }),
+		"a peer of nobody":   passingThere(func(c *command.Load) { c.Peer = command.Peer{} }),
+		"a peer's backup":    passingThere(func(c *command.Load) { c.Source.Passing = false }),
+		"moved from here":    passingThere(func(c *command.Load) { c.Moving, c.Source.AtPeer = true, false }),
 		"followed to stay":   command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Followed: true},
 		"admitted by a word": command.AdmitPeer{DatabaseID: db, TokenSHA256: "sesame"},
 		"adopted of none": command.AdoptBackup{
@@ -109,9 +107,6 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 			DatabaseID: db, Filename: "20261121_065347.sql.gz", SizeBytes: 1, ManifestSHA256: strings.Repeat("0f", 32),
 			Peer: command.Peer{URL: "https://10.0.0.2", Token: token},
 		},
-		"of another's file": command.Load{DatabaseID: db, Source: command.Source{
-			DatabaseID: other, Filename: "20261121_065347.sql.gz", Passing: true, Of: db,
-		}},
 		"moving a backup":   changed(load, func(c *command.Load) { c.Moving = true }),
 		"no manifest":       command.RereadBackup{DatabaseID: db, Filename: "20261121_065347.sql.gz"},
 		"host bits":         command.SetAllowlist{DatabaseID: db, Networks: networks("10.0.0.1/8")},
@@ -210,11 +205,11 @@ func TestOnlyAdditionalRolesOfTheDatabaseCanBeNamed(t *testing.T) {
 	}
 }
 
-// fetching is a file that is fetched from a peer, but for a change.
-func fetching(change func(c *command.Backup)) command.Backup {
-	c := command.Backup{
-		DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, SizeBytes: 7, ManifestSHA256: strings.Repeat("0f", 32),
-		Fetch: &command.Peer{URL: "https://10.0.0.2:6433", Token: token},
+// passingThere is a copy of a file at a peer, but for a change.
+func passingThere(change func(c *command.Load)) command.Load {
+	c := command.Load{
+		DatabaseID: db, Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, AtPeer: true},
+		Peer: command.Peer{URL: "https://10.0.0.2:6433", Token: token},
 	}
 	change(&c)
 	return c

@@ -229,11 +229,13 @@ var all = []struct {
 	{
 		command.Load{
 			DatabaseID: db, Compare: true, Rehearsal: true, Moving: true,
-			Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true},
+			Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, AtPeer: true},
+			Peer:   command.Peer{URL: "https://10.0.0.2:6433", CA: "PEM", Token: token},
 		},
 		"restore.load", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz",` +
-			`"passing":true,"manifestSha256":""},"names":[],"compare":true,"rehearsal":true,"moving":true}`, nil,
+			`"passing":true,"atPeer":true,"manifestSha256":""},"names":[],"compare":true,"rehearsal":true,"moving":true}`,
+		map[string]string{"peer url": "https://10.0.0.2:6433", "peer ca": "PEM", "peer token": token},
 	},
 	{
 		command.Load{DatabaseID: db, Source: command.Source{
@@ -339,25 +341,6 @@ var all = []struct {
 	{
 		command.AdmitPeer{DatabaseID: db, TokenSHA256: command.HashToken(token), Generation: 2}, "peer.admit", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","tokenSha256":"` + command.HashToken(token) + `"}`, nil,
-	},
-	{
-		command.Backup{
-			DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, SizeBytes: 7, ManifestSHA256: strings.Repeat("0f", 32),
-			Fetch: &command.Peer{URL: "https://10.0.0.2:6433", CA: "PEM", Token: token},
-		},
-		"clone.dump", "database/" + string(db),
-		`{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":false,"passing":true,"sizeBytes":7,` +
-			`"manifestSha256":"` + strings.Repeat("0f", 32) + `"}`,
-		map[string]string{"peer url": "https://10.0.0.2:6433", "peer ca": "PEM", "peer token": token},
-	},
-	{
-		command.Load{DatabaseID: db, Source: command.Source{
-			DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, Of: other, ManifestSHA256: strings.Repeat("0f", 32),
-		}},
-		"restore.load", "database/" + string(db),
-		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz",` +
-			`"passing":true,"of":"` + string(other) + `","manifestSha256":"` + strings.Repeat("0f", 32) +
-			`"},"names":[],"compare":false}`, nil,
 	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }

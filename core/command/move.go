@@ -10,7 +10,7 @@ import (
 //	target   EnsureDatabase (closed), EnsureOverlay, PrepareRole
 //	source   AdmitPeer
 //	source   Backup (passing, followed): a file of the moment from which on the source keeps changes
-//	target   Backup (passing, fetched), Load, Switch (moving): the database as it was at that moment
+//	target   Load (of the file at the source, also while it is being written), Switch (moving): the database as it was then
 //	target   Follow: the changes since, until little is missing
 //	source   Part: customers are kept out, and nothing changes any more
 //	target   Take: the rest of the changes, and what does not come by them

@@ -35,6 +35,8 @@ type Load struct {
 	Rehearsal bool `json:"rehearsal,omitempty"`
 	// Moving says that a Switch brings along what roles have stored in the database. A rehearsal is one of that.
 	Moving bool `json:"moving,omitempty"`
+	// Peer is where a Source is that is AtPeer.
+	Peer Peer `json:"-"`
 }
 
 // Source is a backup file, or an upload where Upload is set: then DatabaseID is that of the copy, and Filename and
@@ -48,8 +50,9 @@ type Source struct {
 	Filename   backup.Filename `json:"filename"`
 	// Passing says that the file was made by a Backup that passes.
 	Passing bool `json:"passing,omitempty"`
-	// Of is the database that a file which was fetched is of, where it is another one than that for which it was fetched.
-	Of id.DatabaseID `json:"of,omitempty"`
+	// AtPeer says that the file passes at the agent that makes it for the same operation, and is read from there, also while it is
+	// being written. Where it is made anew meanwhile, so is the copy.
+	AtPeer bool `json:"atPeer,omitempty"`
 	// ManifestSHA256 is that of the manifest beside the file, in lower-case hex; another manifest is refused. It is empty for a
 	// backup of a version that did not record it.
 	ManifestSHA256 string `json:"manifestSha256"`
@@ -72,6 +75,20 @@ type Renaming struct {
 
 // About implements Command.
 func (c Load) About() About { return ofDatabase("restore.load", c.DatabaseID, 1) }
+
+// Secrets are the peer that the file is read from.
+func (c Load) Secrets() map[string]string {
+	if !c.Source.AtPeer {
+		return nil
+	}
+	return c.Peer.secrets()
+}
+
+func (c *Load) receive(e Envelope) {
+	if c.Source.AtPeer {
+		c.Peer = receivedPeer(e)
+	}
+}
 
 // MarshalJSON writes the names in a fixed order.
 func (c Load) MarshalJSON() ([]byte, error) {
@@ -103,8 +120,8 @@ func (c Load) Check() error {
 	if c.Rehearsal && (!c.Source.Passing || !c.Compare) {
 		return Refuse(ReasonInvalid, "a rehearsal is of a file that passes, and is compared")
 	}
-	if c.Moving && (!c.Source.Passing || c.Source.DatabaseID != c.DatabaseID || c.Source.Of != "") {
-		return Refuse(ReasonInvalid, "what moves is a file that passes, of the database itself")
+	if c.Moving && (!c.Source.AtPeer || c.Source.DatabaseID != c.DatabaseID) {
+		return Refuse(ReasonInvalid, "what moves is a file that passes at a peer, of the database itself")
 	}
 	if c.Source.Upload != "" {
 		return c.checkUpload()
@@ -112,11 +129,11 @@ func (c Load) Check() error {
 	if c.Source.AcceptIncomplete {
 		return Refuse(ReasonInvalid, "source.acceptIncomplete is for uploads")
 	}
-	if c.Source.Of != "" {
-		if !c.Source.Passing || c.Source.DatabaseID != c.DatabaseID {
-			return Refuse(ReasonInvalid, "source.of is for a file that was fetched for the database")
+	if c.Source.AtPeer {
+		if !c.Source.Passing || c.Source.ManifestSHA256 != "" {
+			return Refuse(ReasonInvalid, "what is read from a peer is a file that passes, and has no manifestSha256")
 		}
-		if err := checkDatabase(c.Source.Of); err != nil {
+		if err := c.Peer.check(); err != nil {
 			return err
 		}
 	}
@@ -127,7 +144,7 @@ func (c Load) Check() error {
 func (c Load) checkUpload() error {
 	s := c.Source
 	switch {
-	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.Passing || s.Of != "" || s.ManifestSHA256 != "",
+	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.Passing || s.AtPeer || s.ManifestSHA256 != "",
 		c.Compare || len(c.Names) > 0:
 		return Refuse(ReasonInvalid, "an upload is only for its own database, and has no filename, manifest, names or comparison")
 	case !sumPattern.MatchString(s.SHA256):

@@ -73,6 +73,34 @@ func TestAMoveOfAStoppedDatabase(t *testing.T) {
 	w.wantAt(w.other().ID)
 }
 
+// The copy is begun while the file is still being written, by which the progress counts, and ends with it. A failure of the file
+// ends the move, as one of the copy does.
+func TestACopyOfAFileThatIsBeingWritten(t *testing.T) {
+	for end, release := range map[operation.Status]func(w *world){
+		operation.Succeeded: func(w *world) { w.home().HoldDumps(false) },
+		operation.Failed:    func(w *world) { w.home().SetStorageFull(true) },
+	} {
+		t.Run(string(end), func(t *testing.T) {
+			w := newWorld(t)
+			w.movable()
+			w.home().HoldDumps(true)
+			must(w.moves(w.ControlPlane))(t)
+			for range 10 {
+				must(w.Work.RunNext(w.ctx))(t)
+				w.clock.Advance(time.Second)
+			}
+			o := w.newest()
+			equal(t, "stage", o.Stage, "loading")
+			equal(t, "progress", o.Progress, 22)
+			equal(t, "bytes", o.BytesTotal > 0, true)
+			equal(t, "copies", w.server.Copies(), 1)
+			release(w)
+			w.work(w.ControlPlane)
+			wantMoved(w, end)
+		})
+	}
+}
+
 // What is changed while the database moves comes along: the allowlist, and rows.
 func TestChangesDuringAMove(t *testing.T) {
 	w := newWorld(t)
@@ -257,7 +285,7 @@ func TestAMoveThatTakesTooLong(t *testing.T) {
 		w := newWorld(t)
 		w.movable()
 		must(w.moves(w.ControlPlane, closed))(t)
-		w.reachesStage(move.Dumping)
+		w.reachesStage(move.Loading)
 		equal(t, "closed", w.home().CanLogIn(customer, "shop", w.latest.Username, w.latest.Password), false)
 		w.server.SetUnreachable(true)
 		for range 100 {

@@ -30,10 +30,8 @@ type Input struct {
 	// Forward is for how long the server that is left sends on who still comes; 0: not at all.
 	Forward time.Duration `json:"forward,omitempty"`
 
-	// Filename is that of the file that passes, and the other two are of the file, once there is one.
-	Filename       backup.Filename `json:"filename"`
-	FileBytes      int64           `json:"fileBytes,omitempty"`
-	ManifestSHA256 string          `json:"manifestSha256,omitempty"`
+	// Filename is that of the file that passes.
+	Filename backup.Filename `json:"filename"`
 	// Sent are the generations of what the other server was sent of the record, by the kinds of its commands.
 	Sent map[string]int64 `json:"sent,omitempty"`
 	// ShutAt is since when customers are kept out of a closed move, and FollowedAt since when changes are followed.

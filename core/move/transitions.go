@@ -14,7 +14,6 @@ const (
 	Admitting stage.Stage = "admitting"
 	Shutting  stage.Stage = "shutting" // closed moves only
 	Dumping   stage.Stage = "dumping"
-	Fetching  stage.Stage = "fetching"
 	Loading               = restore.Loading // the operation shows one of restore.Parts
 	Switching stage.Stage = "switching"
 	Following stage.Stage = "following" // all but closed moves
@@ -31,8 +30,7 @@ const (
 	Admitted    stage.Event = "admitted"     // the server that has it lets the other one in
 	AdmittedOne stage.Event = "admitted_one" // the same, of a closed move
 	Shut        stage.Event = "shut"         // customers are kept out of a closed move
-	Dumped      stage.Event = "dumped"       // there is a file
-	Fetched     stage.Event = "fetched"      // the other server has it
+	Begun       stage.Event = "begun"        // the file is being written, or is there
 	Loaded      stage.Event = "loaded"       // the copy is whole and compared
 	Switched    stage.Event = "switched"     // the copy is the other server's database, which nobody gets into
 	SwitchedAll stage.Event = "switched_all" // the same of a closed move, which misses nothing
@@ -72,11 +70,11 @@ func undoable(r row) row {
 // do not know any more, leads there, too.
 var Machine = stage.New(
 	[]stage.Stage{
-		stage.Queued, Making, Admitting, Shutting, Dumping, Fetching, Loading, Switching, Following, Parting, Serving, Departing,
+		stage.Queued, Making, Admitting, Shutting, Dumping, Loading, Switching, Following, Parting, Serving, Departing,
 		Settling, Leaving, stage.Failing, stage.Canceling, stage.Succeeded, stage.Failed, stage.Canceled,
 	},
 	[]stage.Event{
-		stage.Advance, stage.Cancel, Made, Admitted, AdmittedOne, Shut, Dumped, Fetched, Loaded, Switched, SwitchedAll, Near,
+		stage.Advance, stage.Cancel, Made, Admitted, AdmittedOne, Shut, Begun, Loaded, Switched, SwitchedAll, Near,
 		stage.Refused, stage.Busy, Pivoted, Served, Departed, Settled, Left, stage.Closed,
 		stage.Completed,
 	},
@@ -86,8 +84,7 @@ var Machine = stage.New(
 		Making:       undoable(row{Made: to(Admitting)}),
 		Admitting:    undoable(row{Admitted: to(Dumping), AdmittedOne: to(Shutting)}),
 		Shutting:     undoable(row{Shut: to(Dumping), stage.Busy: to(Shutting)}),
-		Dumping:      undoable(row{Dumped: to(Fetching)}),
-		Fetching:     undoable(row{Fetched: to(Loading)}),
+		Dumping:      undoable(row{Begun: to(Loading)}),
 		Loading:      undoable(row{Loaded: to(Switching)}),
 		Switching:    undoable(row{Switched: to(Following), SwitchedAll: to(Parting, stage.CommitIntent)}),
 		Following:    undoable(row{Near: to(Parting, stage.CommitIntent)}),
@@ -116,7 +113,7 @@ func AdmitsPasswords(o operation.Operation) bool {
 	switch Machine.Of(o) { // in every other stage nobody gets in, or it is not known where
 	case stage.Queued, Making, Admitting, Departing, Settling, Leaving:
 		return true
-	case Dumping, Fetching, Loading, Switching, Following:
+	case Dumping, Loading, Switching, Following:
 		in, err := operation.Decode[Input](o.Input)
 		return err == nil && !in.Closed
 	}

@@ -24,10 +24,8 @@ type Input struct {
 	SchemaSHA256 string    `json:"schemaSha256"`
 	OrderedAt    time.Time `json:"orderedAt"`
 
-	// Filename is that of the file that passes, and the other two are of the file, once there is one.
-	Filename       backup.Filename `json:"filename"`
-	FileBytes      int64           `json:"fileBytes,omitempty"`
-	ManifestSHA256 string          `json:"manifestSha256,omitempty"`
+	// Filename is that of the file that passes.
+	Filename backup.Filename `json:"filename"`
 	// Breaks are what was found, once the copy was compared, and Notes are what a move leaves out.
 	Breaks []Break  `json:"breaks,omitempty"`
 	Notes  []string `json:"notes,omitempty"`

@@ -10,7 +10,6 @@ const (
 	Making    stage.Stage = "making"
 	Admitting stage.Stage = "admitting"
 	Dumping   stage.Stage = "dumping"
-	Fetching  stage.Stage = "fetching"
 	Loading               = restore.Loading // the operation shows one of restore.Parts
 	Clearing  stage.Stage = "clearing"
 )
@@ -20,7 +19,6 @@ const (
 	Made     stage.Event = "made"     // the database stands at the other server, empty and closed
 	Admitted stage.Event = "admitted" // the server that has it lets the other one in
 	Dumped   stage.Event = "dumped"   // there is a file
-	Fetched  stage.Event = "fetched"  // the other server has it
 	Tried    stage.Event = "tried"    // it is known what breaks
 )
 
@@ -44,19 +42,18 @@ func undoable(on stage.Event, next stage.Cell) map[stage.Event]stage.Cell {
 // Machine is the machine of rehearsals. Every way out leaves nothing of the copy, and nothing of the database is changed.
 var Machine = stage.New(
 	[]stage.Stage{
-		stage.Queued, Making, Admitting, Dumping, Fetching, Loading, Clearing, stage.Failing, stage.Canceling, stage.Succeeded,
+		stage.Queued, Making, Admitting, Dumping, Loading, Clearing, stage.Failing, stage.Canceling, stage.Succeeded,
 		stage.Failed, stage.Canceled,
 	},
 	[]stage.Event{
-		stage.Advance, stage.Cancel, Made, Admitted, Dumped, Fetched, Tried, stage.Refused, stage.Closed, stage.Completed,
+		stage.Advance, stage.Cancel, Made, Admitted, Dumped, Tried, stage.Refused, stage.Closed, stage.Completed,
 	},
 	Loading,
 	stage.Moves{
 		stage.Queued:    {stage.Advance: to(Making), stage.Cancel: to(stage.Canceled, stage.EmitEvent)},
 		Making:          undoable(Made, to(Admitting)),
 		Admitting:       undoable(Admitted, to(Dumping)),
-		Dumping:         undoable(Dumped, to(Fetching)),
-		Fetching:        undoable(Fetched, to(Loading)),
+		Dumping:         undoable(Dumped, to(Loading)),
 		Loading:         undoable(Tried, to(Clearing)),
 		Clearing:        undoable(stage.Closed, to(stage.Succeeded, RemoveCopy, Keep, stage.EmitEvent)),
 		stage.Failing:   {stage.Closed: to(stage.Failed, stage.EmitEvent)},

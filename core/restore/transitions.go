@@ -19,11 +19,8 @@ const (
 )
 
 // Parts are what an agent says that it is at while it makes a copy. The operation shows them in place of Loading; before that,
-// where a file of a moment is made first, recovery.Stages and Dumping.
+// where a file of a moment is made first, recovery.Stages and backup.Dumping.
 var Parts = []string{Waiting, string(Loading), "granting", "comparing"}
-
-// Dumping is shown while a file of a moment is made, once the database is had back.
-const Dumping = "dumping"
 
 // Waiting is the part before an agent begins: other work has its slots or its room.
 const Waiting = "waiting"

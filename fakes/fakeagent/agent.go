@@ -143,16 +143,13 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		if c.Lost != "" {
 			return s.recoverLost(f.OperationID, c)
 		}
-		if c.Fetch != nil {
-			return onDatabase(s, c.DatabaseID, func(*databaseState) (any, error) { return s.fetch(f.OperationID, c) })
-		}
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.advance(f.OperationID, d, c), nil })
 	case command.ChangeExtension:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeExtension(f.OperationID, d, c), nil })
 	case command.QualifyExtension:
 		return s.qualifyExtension(f.OperationID, c), nil
 	case command.Load:
-		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.LoadReport, error) { return s.load(f.OperationID, c) })
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.LoadReport, error) { return s.load(f.OperationID, d, c) })
 	case command.Switch:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Switched, error) { return s.replace(f.OperationID, d, c) })
 	case command.Discard:

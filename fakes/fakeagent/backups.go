@@ -57,7 +57,7 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 		j = &job{
 			spec: spec, snapshot: dump(d.name, d.contents), held: holdingOf(d),
 			report: command.BackupReport{
-				State: command.BackupRunning, Stage: "dumping", Bytes: command.Bytes{Total: d.bytes()},
+				State: command.BackupRunning, Stage: backup.Dumping, Bytes: command.Bytes{Total: d.bytes()},
 			},
 		}
 		s.jobs[op] = j
@@ -68,13 +68,15 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 	}
 	switch {
 	case j.report.State != command.BackupRunning:
-	case j.report.Stage == "dumping" && s.faults.storageFull:
+	case j.report.Stage == backup.Dumping && s.faults.storageFull:
 		j.report = command.BackupReport{
 			State: command.BackupFailed, Reason: command.ReasonStorageFull, Message: "the server has no room for the backup",
 		}
+	case j.report.Stage == backup.Dumping && s.faults.holdDumps:
+		j.report.Progress = 50
 	case s.faults.storage != "" && !j.spec.Passing:
 		j.report.Stage, j.report.Progress = "storing", 60
-	case j.report.Stage == "dumping", j.report.Stage == "storing":
+	case j.report.Stage == backup.Dumping, j.report.Stage == "storing":
 		s.store(op, j)
 	default:
 		s.verify(j)
@@ -106,7 +108,7 @@ func (s *Server) recoverThen(op id.OperationID, c command.Backup) (any, error) {
 		return j.report, nil
 	}
 	j.snapshot, j.held = dump(d.name, was.contents), held{was.contents, maps.Clone(was.extensions)}
-	j.report.Stage, j.report.Progress = "dumping", 40
+	j.report.Stage, j.report.Progress = backup.Dumping, 40
 	return j.report, nil
 }
 

@@ -59,9 +59,9 @@ type faults struct {
 	breaks    []rehearsal.Break
 	leftOut   []string
 
-	holdFollows, notLogical bool
-	failFollows, failTakes  string
-	busy                    int
+	holdDumps, holdFollows, notLogical bool
+	failFollows, failTakes             string
+	busy                               int
 
 	countsNothing bool
 	storage       string

@@ -3,6 +3,7 @@ package fakeagent
 import (
 	"maps"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
@@ -120,7 +121,7 @@ func (s *Server) recoverLost(op id.OperationID, c command.Backup) (any, error) {
 	}
 	last := all[len(all)-1]
 	j.snapshot, j.held = dump(d.name, last.held.contents), held{last.held.contents, maps.Clone(last.held.extensions)}
-	j.report.Stage, j.report.Progress, j.report.AsOf = "dumping", 40, &last.since
+	j.report.Stage, j.report.Progress, j.report.AsOf = backup.Dumping, 40, &last.since
 	return j.report, nil
 }
 

@@ -1,12 +1,14 @@
 package fakeagent
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -26,6 +28,9 @@ type move struct {
 	// of the target
 	following, taken bool
 }
+
+// HoldDumps has files that are being written not come to their ends until they are told otherwise.
+func (s *Server) HoldDumps(on bool) { s.set(func(f *faults) { f.holdDumps = on }) }
 
 // HoldFollows has targets stay behind until they are told otherwise.
 func (s *Server) HoldFollows(on bool) { s.set(func(f *faults) { f.holdFollows = on }) }
@@ -151,37 +156,14 @@ func (f *Fleet) others(but *Server) (list []*Server) {
 	return list
 }
 
-// fetch has a file that the source has made for the operation.
-func (s *Server) fetch(op id.OperationID, c command.Backup) (command.BackupReport, error) {
-	j := s.jobs[op]
-	if j == nil {
-		j = &job{spec: c, report: command.BackupReport{
-			State: command.BackupRunning, Stage: "fetching", Bytes: command.Bytes{Total: c.SizeBytes},
-		}}
-		s.jobs[op] = j
-		return j.report, nil
-	}
-	if j.report.State != command.BackupRunning {
-		return j.report, nil
-	}
-	err := s.withPeer(op, *c.Fetch, func(from *Server, m *move) error {
-		f := from.files[fileKey{m.database, c.Filename, true}]
-		if f == nil || sum(f.manifest) != c.ManifestSHA256 || int64(len(f.content)) != c.SizeBytes {
-			return command.Refuse(command.ReasonFailed, "the other server does not have the file")
-		}
-		own := *f
-		s.files[keyOf(c)] = &own
-		j.held = f.held
-		j.report = command.BackupReport{
-			State: command.BackupDone, Stage: "done", Progress: 100, SizeBytes: c.SizeBytes, ChecksumSHA256: sum(f.content),
-			ManifestSHA256: c.ManifestSHA256, RoleManifest: true,
-		}
+// fileAt is a file that the peer makes for an operation, nil where that is away or not done with it, or why there will be none.
+func (s *Server) fileAt(op id.OperationID, p command.Peer, name backup.Filename) (found *file, why *command.Refusal) {
+	err := s.withPeer(op, p, func(from *Server, m *move) error {
+		found = from.files[fileKey{m.database, name, true}]
 		return nil
 	})
-	if why, refused := err.(*command.Refusal); refused { //nolint:errorlint // it is made here
-		j.report = command.BackupReport{State: command.BackupFailed, Stage: "done", Reason: why.Reason, Message: why.Message}
-	}
-	return j.report, nil
+	errors.As(err, &why)
+	return found, why
 }
 
 func (s *Server) follow(op id.OperationID, d *databaseState, c command.Follow) (command.FollowReport, error) {

@@ -1,7 +1,6 @@
 package fakeagent
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -59,18 +58,21 @@ func (s *Server) Files() int {
 	return len(s.files)
 }
 
-// load does a part of the work with each call: it begins, it reads the file, and it compares.
-func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
+// load does a part of the work with each call: it begins, it reads the file once that is there, and it compares.
+func (s *Server) load(op id.OperationID, d *databaseState, c command.Load) (command.LoadReport, error) {
+	if r := s.restores[op]; c.Source.AtPeer && r != nil && r.report.State != command.LoadRunning {
+		return r.report, nil
+	}
 	if c.Source.Upload == "" && !c.Source.Passing && s.restores[op] == nil {
 		if err := s.reaches(); err != nil {
 			return command.LoadReport{}, err
 		}
 	}
-	source, why, reason := s.sourceOf(c)
-	if source == nil {
+	source, why, reason := s.sourceOf(op, c)
+	if source == nil && !c.Source.AtPeer {
 		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no such file or upload")
 	}
-	if !s.mapped(c) {
+	if !s.mapped(d, c) {
 		return command.LoadReport{}, command.Refuse(command.ReasonInvalid, "the owner of the other database is not named")
 	}
 	r := s.restores[op]
@@ -91,6 +93,7 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		r.report = command.LoadReport{
 			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: reason, Message: why,
 		}
+	case source == nil: // the peer is not done with it
 	case r.report.Stage == "loading":
 		r.copy = *source
 		r.report.Stage, r.report.Progress = "comparing", 90
@@ -102,8 +105,8 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
 		r.report.SizeBytes = emptyDatabase + int64(len(r.copy.contents))
 		r.report.Change = &restore.Change{
-			Tables: restore.Count{Before: tablesOf(s.databases[c.DatabaseID].contents), After: tablesOf(r.copy.contents)},
-			Rows:   restore.Count{Before: rowsOf(s.databases[c.DatabaseID].contents), After: rowsOf(r.copy.contents)},
+			Tables: restore.Count{Before: tablesOf(d.contents), After: tablesOf(r.copy.contents)},
+			Rows:   restore.Count{Before: rowsOf(d.contents), After: rowsOf(r.copy.contents)},
 		}
 		if c.Source.AcceptIncomplete && incomplete(r.copy.contents, false) != "" {
 			r.report.Notes = []string{"the upload may be a part of a dump only"}
@@ -128,13 +131,13 @@ func tablesOf(contents string) int64 { return int64(strings.Count("\n"+contents,
 func rowsOf(contents string) int64   { return int64(strings.Count("\n"+contents, "\nINSERT INTO ")) }
 
 // mapped reports whether the owner of a file's database is named to be that of the copy, where they are two.
-func (s *Server) mapped(c command.Load) bool {
-	from, of := s.databases[cmp.Or(c.Source.Of, c.Source.DatabaseID)], s.databases[c.DatabaseID]
+func (s *Server) mapped(of *databaseState, c command.Load) bool {
+	from := s.databases[c.Source.DatabaseID]
 	return from == nil || from == of || slices.Contains(c.Names, command.Renaming{From: from.name, To: of.name})
 }
 
 // sourceOf returns what a copy is made of, nil where it is not there, and why it cannot be.
-func (s *Server) sourceOf(c command.Load) (source *held, why string, reason command.Reason) {
+func (s *Server) sourceOf(op id.OperationID, c command.Load) (source *held, why string, reason command.Reason) {
 	if c.Source.Upload != "" {
 		u := s.uploads[uploadKey{c.Source.DatabaseID, c.Source.Upload}]
 		if u == nil {
@@ -148,6 +151,13 @@ func (s *Server) sourceOf(c command.Load) (source *held, why string, reason comm
 		return &held{text, make(map[extension.Name]installed)}, why, reason
 	}
 	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename, c.Source.Passing}]
+	if c.Source.AtPeer {
+		at, no := s.fileAt(op, c.Peer, c.Source.Filename)
+		if no != nil {
+			return nil, no.Message, no.Reason
+		}
+		found = at
+	}
 	if found == nil {
 		return nil, "", ""
 	}

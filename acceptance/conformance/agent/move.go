@@ -34,6 +34,7 @@ var moveCases = map[string]func(t *testing.T, p Pair){
 	"move of a stopped database":      moveStopped,
 	"move to a server without a peer": moveNotAdmitted,
 	"move that is rehearsed":          moveRehearsed,
+	"move of a file not complete yet": moveOverlapping,
 }
 
 // Moves is the suite of what two agents do to move databases, of which a sample has one in several cases.
@@ -53,7 +54,6 @@ type moving struct {
 	token  string
 	make   command.EnsureDatabase // closed
 	dump   command.Backup
-	file   command.BackupReport
 	parted command.Parted
 	closed bool // nothing is followed
 }
@@ -116,29 +116,19 @@ func (m *moving) admits(t *testing.T) {
 
 func (m *moving) dumped(t *testing.T) {
 	t.Helper()
-	if m.file = finish(t, m.Source, m.fence, m.dump); m.file.State != command.BackupDone {
-		t.Fatalf("the file: %+v", m.file)
-	}
-}
-
-func (m *moving) fetching() command.Backup {
-	return command.Backup{
-		DatabaseID: m.make.DatabaseID, Filename: passingName, Passing: true, Fetch: &m.peer, SizeBytes: m.file.SizeBytes,
-		ManifestSHA256: m.file.ManifestSHA256,
+	if report := finish(t, m.Source, m.fence, m.dump); report.State != command.BackupDone {
+		t.Fatalf("the file: %+v", report)
 	}
 }
 
 func (m *moving) loading() command.Load {
-	return command.Load{DatabaseID: m.make.DatabaseID, Source: command.Source{
-		DatabaseID: m.make.DatabaseID, Filename: passingName, Passing: true, ManifestSHA256: m.file.ManifestSHA256,
+	return command.Load{DatabaseID: m.make.DatabaseID, Peer: m.peer, Source: command.Source{
+		DatabaseID: m.make.DatabaseID, Filename: passingName, Passing: true, AtPeer: true,
 	}}
 }
 
 func (m *moving) loaded(t *testing.T) {
 	t.Helper()
-	if got := finish(t, m.Target, m.fence, m.fetching()); got.State != command.BackupDone || got.SizeBytes != m.file.SizeBytes {
-		t.Fatalf("the file there: %+v", got)
-	}
 	if report := loaded(t, m.Target, m.fence, m.loading()); report.State != command.LoadReady {
 		t.Fatalf("the copy: %+v", report)
 	}
@@ -275,6 +265,28 @@ func moveFollowed(t *testing.T, p Pair) {
 	access := command.SetAccess{DatabaseID: m.make.DatabaseID, Generation: 3, Disconnect: true}
 	noError(t, ports.Tell(bounded(t), p.Target.Agent, newFence(), access))
 	m.to.wantIn(t, m.at.login, false)
+}
+
+// The copy is begun as soon as the file is, and ends with it.
+func moveOverlapping(t *testing.T, p Pair) {
+	m := movingOf(t, p)
+	m.write(t, p.Source)
+	m.prepared(t)
+	m.admits(t)
+	must(ports.Do(bounded(t), p.Source.Agent, m.fence, m.dump))(t)
+	for range 3 {
+		if report := must(ports.Do(bounded(t), p.Target.Agent, m.fence, m.loading()))(t); report.State == command.LoadFailed {
+			t.Fatalf("the copy: %+v", report)
+		}
+	}
+	for _, step := range m.steps()[2:] {
+		step(t)
+	}
+	m.arrives(t, true)
+	m.wantThere(t, true)
+	if n := p.Target.Server.Rows(m.make.Name, "before"); n != 1 {
+		t.Errorf("the target has %d rows of 1", n)
+	}
 }
 
 // The file is made when nobody is in any more, and nothing is followed.
@@ -447,8 +459,8 @@ func moveNotAdmitted(t *testing.T, p Pair) {
 	m.admits(t)
 	m.dumped(t)
 	m.peer.Token = strings.Repeat("x", 40)
-	if got := finish(t, p.Target, m.fence, m.fetching()); got.State != command.BackupFailed || got.Message == "" {
-		t.Errorf("the file: %+v", got)
+	if got := loaded(t, p.Target, m.fence, m.loading()); got.State != command.LoadFailed || got.Message == "" {
+		t.Errorf("the copy: %+v", got)
 	}
 	m.undo(t)
 	m.wantBack(t, true)
@@ -471,9 +483,6 @@ func moveRehearsed(t *testing.T, p Pair) {
 	m.prepared(t)
 	m.admits(t)
 	m.dumped(t)
-	if got := finish(t, m.Target, m.fence, m.fetching()); got.State != command.BackupDone {
-		t.Fatalf("the file there: %+v", got)
-	}
 	loading := m.loading()
 	loading.Compare, loading.Rehearsal = true, true
 	for range 2 {

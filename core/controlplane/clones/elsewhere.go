@@ -3,18 +3,16 @@ package clones
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // A clone may be on another server than its source. Then the source's agent makes the file that passes, and admits the other one,
-// which has it come, and goes on with it as with one that it had made itself.
+// whose agent reads it from there.
 
 // peer is the source's server, as the other one reaches it.
 func (t turn) peer(ctx context.Context) (command.Peer, error) {
@@ -31,47 +29,7 @@ func (t turn) admit(ctx context.Context) (refused *fault.Error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = work.Send(ctx, t.Lease, "admit_peer", t.Agent, command.AdmitPeer{
-		DatabaseID: t.Record.ID, TokenSHA256: command.HashToken(peer.Token), Generation: 1,
-	})
-	if base.RefusedForGood(err) {
-		return fault.Wrap(err, fault.AgentError, "the server of the database does not let the clone's in; nothing is left of it"), nil
-	}
-	return nil, err
-}
-
-func (t turn) failOr(ctx context.Context, refused *fault.Error, err error) (work.Next, error) {
-	if refused != nil {
-		return t.Fail(ctx, refused)
-	}
-	return work.Next{}, err
-}
-
-// fetch has the clone's agent have the file come.
-func (t turn) fetch(ctx context.Context) (work.Next, error) {
-	peer, err := t.peer(ctx)
-	if err != nil {
-		return work.Next{}, err
-	}
-	report, err := work.Send(ctx, t.Lease, "fetch", t.at, command.Backup{
-		DatabaseID: t.record.ID, Filename: t.Input.Filename, Passing: true, SizeBytes: t.Input.FileBytes,
-		ManifestSHA256: t.Input.ManifestSHA256, Fetch: &peer,
-	})
-	if base.RefusedForGood(err) {
-		report, err = base.RefusedBackup(err), nil
-	}
-	switch {
-	case err != nil:
-		return work.Next{}, err
-	case report.State == command.BackupRunning:
-		return t.Running(string(clone.Carrying), t.percent(clone.Carrying, report.Progress), report.Bytes,
-			report.Stage == operation.StageQueued)
-	case report.State == command.BackupFailed:
-		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message,
-			"the database could not be brought to the clone's server; nothing is left of the clone",
-			"the clone's server has no room for a dump of the database"))
-	}
-	return t.Next(ctx, clone.Carried)
+	return provision.AdmitPeer(ctx, t.Lease, t.Agent, t.Record.ID, peer)
 }
 
 // leaveSource has the source's agent remove the file, and admit nobody any more. One that does not answer does so by itself in

@@ -3,6 +3,7 @@ package clones
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/clone"
@@ -27,11 +28,10 @@ func (c *Clones) register() {
 		Kind: work.Kind[clone.Input]{
 			Spec:     operation.Spec{Kind: Kind, Public: true, Right: account.Own, BesideLogins: true},
 			Withdraw: c.withdraw,
-			Calls: []string{
-				"ensure", "admit_peer", "dump", "fetch", "load", "switch", "discard", "prove", "close", "close_source",
-			},
+			Calls: append(slices.Clone(provision.TransferCalls), "ensure", "load", "switch", "discard", "prove", "close",
+				"close_source"),
 			Commits: []string{
-				string(clone.Dumping), string(clone.Carrying), string(clone.Loading), string(clone.Switching), string(clone.Settling),
+				string(clone.Dumping), string(clone.Loading), string(clone.Switching), string(clone.Settling),
 				string(stage.Failing), string(stage.Canceling), "succeeded", "failed", "canceled",
 			},
 		},
@@ -62,8 +62,6 @@ func (t turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 		return t.make(ctx)
 	case clone.Dumping:
 		return t.dump(ctx)
-	case clone.Carrying:
-		return t.fetch(ctx)
 	case clone.Loading:
 		return t.load(ctx)
 	case clone.Switching:
@@ -98,49 +96,45 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 // dump has the agent make the file, which is nobody's backup. It keeps sending the same command, as for a backup.
 func (t turn) dump(ctx context.Context) (work.Next, error) {
 	if t.Input.Elsewhere() {
-		if refused, err := t.admit(ctx); refused != nil || err != nil {
-			return t.failOr(ctx, refused, err)
+		switch refused, err := t.admit(ctx); {
+		case err != nil:
+			return work.Next{}, err
+		case refused != nil:
+			return t.Fail(ctx, refused)
 		}
 	}
-	report, err := work.Send(ctx, t.Lease, "dump", t.Agent, command.Backup{
+	report, failed, err := provision.Dump(ctx, t.Lease, t.Agent, command.Backup{
 		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, At: t.Input.At,
 	})
 	switch {
-	case base.RefusedForGood(err):
-		return t.Fail(ctx, dumpFailed(base.RefusedBackup(err)))
 	case err != nil:
 		return work.Next{}, err
+	case failed != nil:
+		return t.Fail(ctx, failed)
 	case report.State == command.BackupRunning:
 		shown := recovery.Shown(report.Stage, string(clone.Dumping))
 		return t.Running(shown, t.percent(clone.Dumping, report.Progress), report.Bytes,
 			report.Stage == operation.StageQueued)
-	case report.State == command.BackupFailed:
-		return t.Fail(ctx, dumpFailed(report))
 	}
 	t.Input.ManifestSHA256 = report.ManifestSHA256
-	if t.Input.Elsewhere() {
-		t.Input.FileBytes = report.SizeBytes
-		return t.Next(ctx, clone.DumpedTo)
-	}
 	return t.Next(ctx, clone.Dumped)
-}
-
-func dumpFailed(r command.BackupReport) *fault.Error {
-	return base.JobFailed(r.Reason, r.Message, "the database server could not dump the database",
-		"the database server has no room for a dump of the database")
 }
 
 // load has the agent make the copy, under the clone's names.
 func (t turn) load(ctx context.Context) (work.Next, error) {
-	source := command.Source{
-		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: t.Input.Fresh, ManifestSHA256: t.Input.ManifestSHA256,
+	load := command.Load{
+		DatabaseID: t.record.ID, Compare: true, Names: clone.Names(t.Record, t.record), Source: command.Source{
+			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: t.Input.Fresh, ManifestSHA256: t.Input.ManifestSHA256,
+		},
 	}
 	if t.Input.Elsewhere() {
-		source.DatabaseID, source.Of = t.record.ID, t.Record.ID
+		peer, err := t.peer(ctx)
+		if err != nil {
+			return work.Next{}, err
+		}
+		load.Peer, load.Source.AtPeer, load.Source.ManifestSHA256 = peer, true, ""
 	}
-	report, err := work.Send(ctx, t.Lease, "load", t.at, command.Load{
-		DatabaseID: t.record.ID, Compare: true, Names: clone.Names(t.Record, t.record), Source: source,
-	})
+	report, err := work.Send(ctx, t.Lease, "load", t.at, load)
 	switch {
 	case base.RefusedForGood(err):
 		return t.Fail(ctx, loadFailed(command.LoadReport{Reason: base.ReasonShown(err)}))
@@ -177,13 +171,10 @@ func loadFailed(r command.LoadReport) *fault.Error {
 // almost is the progress of a clone whose copy is whole.
 const almost = 99
 
-// percent is the progress of the whole: where a file is made first, that is the first half, and a third where it goes to another
-// server.
+// percent is the progress of the whole: where a file is made first, that is the first half.
 func (t turn) percent(s stage.Stage, progress int) int {
 	switch {
 	case !t.Input.Fresh:
-	case t.Input.Elsewhere():
-		progress = progress/3 + thirds[s]
 	case s == clone.Dumping:
 		progress /= 2
 	default:
@@ -191,6 +182,3 @@ func (t turn) percent(s stage.Stage, progress int) int {
 	}
 	return min(progress, almost)
 }
-
-// thirds is where the thirds begin.
-var thirds = map[stage.Stage]int{clone.Carrying: 33, clone.Loading: 66}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
@@ -27,13 +28,13 @@ func (m *Moves) register() {
 	work.RegisterStaged(m.base.Work, work.Staged[move.Input]{
 		Kind: work.Kind[move.Input]{
 			Spec: operation.Spec{Kind: Kind, Public: true, Right: account.Own, BesidePasswords: move.AdmitsPasswords},
-			Calls: append(slices.Clone(provision.StandCalls), "admit_peer", "dump", "fetch", "load", "switch", "follow", "part", "take",
-				"serve", "depart", "adopt", "leave", "close_target", "close"),
+			Calls: slices.Concat(provision.StandCalls, provision.TransferCalls, []string{
+				"load", "switch", "follow", "part", "take", "serve", "depart", "adopt", "leave", "close_target", "close",
+			}),
 			Commits: []string{
-				string(move.Admitting), string(move.Shutting), string(move.Dumping), string(move.Fetching), string(move.Loading),
-				string(move.Switching), string(move.Following), string(move.Parting), string(move.Serving), string(move.Departing),
-				string(move.Settling), string(move.Leaving), string(stage.Failing), string(stage.Canceling), "generation",
-				"succeeded", "failed", "canceled",
+				string(move.Admitting), string(move.Shutting), string(move.Dumping), string(move.Loading), string(move.Switching),
+				string(move.Following), string(move.Parting), string(move.Serving), string(move.Departing), string(move.Settling),
+				string(move.Leaving), string(stage.Failing), string(stage.Canceling), "generation", "succeeded", "failed", "canceled",
 			},
 		},
 		Machine: move.Machine, Begun: move.Making,
@@ -82,8 +83,6 @@ func (t *turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 		return t.shut(ctx)
 	case move.Dumping:
 		return t.dump(ctx)
-	case move.Fetching:
-		return t.fetch(ctx)
 	case move.Loading:
 		return t.load(ctx)
 	case move.Switching:
@@ -130,14 +129,11 @@ func (t *turn) admit(ctx context.Context) (work.Next, error) {
 	if err != nil {
 		return work.Next{}, err
 	}
-	_, err = work.Send(ctx, t.Lease, "admit_peer", t.from.agent, command.AdmitPeer{
-		DatabaseID: t.Record.ID, TokenSHA256: command.HashToken(peer.Token), Generation: 1,
-	})
-	switch {
-	case base.RefusedForGood(err):
-		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server of the database does not let the other one in"))
+	switch refused, err := provision.AdmitPeer(ctx, t.Lease, t.from.agent, t.Record.ID, peer); {
 	case err != nil:
 		return work.Next{}, err
+	case refused != nil:
+		return t.Fail(ctx, refused)
 	case !t.Input.Closed:
 		return t.Next(ctx, move.Admitted)
 	}
@@ -167,64 +163,49 @@ func (t *turn) shut(ctx context.Context) (work.Next, error) {
 	return t.Next(ctx, move.Shut)
 }
 
-// dump has a file made of the database.
-func (t *turn) dump(ctx context.Context) (work.Next, error) {
-	report, err := work.Send(ctx, t.Lease, "dump", t.from.agent, command.Backup{
+// file has the server that has the database make the file that passes, and says how far that is.
+func (t *turn) file(ctx context.Context) (report command.BackupReport, failed *fault.Error, err error) {
+	return provision.Dump(ctx, t.Lease, t.from.agent, command.Backup{
 		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, Followed: !t.Input.Closed,
 	})
-	return t.filed(ctx, move.Dumping, move.Dumped, report, err)
 }
 
-// fetch has the other server fetch the file.
-func (t *turn) fetch(ctx context.Context) (work.Next, error) {
+// dump waits until the file is being written.
+func (t *turn) dump(ctx context.Context) (work.Next, error) {
+	switch report, failed, err := t.file(ctx); {
+	case err != nil:
+		return work.Next{}, err
+	case failed != nil:
+		return t.Fail(ctx, failed)
+	case report.State == command.BackupRunning && report.Stage != backup.Dumping:
+		return t.Running(string(move.Dumping), progress(report.Progress, 0), report.Bytes, report.Stage == operation.StageQueued)
+	}
+	return t.Next(ctx, move.Begun)
+}
+
+// almost is the progress of a move that follows, and of what comes then.
+const almost = 95
+
+// progress is that of the whole: by the file, and then by the copy that is made of it.
+func progress(file, copied int) int { return (file + copied) * 45 / 100 }
+
+// load has the other server make the copy, of the file as far as it is written. The server that has the database makes the file
+// anew where it has lost it.
+func (t *turn) load(ctx context.Context) (work.Next, error) {
+	file, failed, err := t.file(ctx)
+	switch {
+	case err != nil:
+		return work.Next{}, err
+	case failed != nil:
+		return t.Fail(ctx, failed)
+	}
 	peer, err := t.peer()
 	if err != nil {
 		return work.Next{}, err
 	}
-	report, err := work.Send(ctx, t.Lease, "fetch", t.to.agent, command.Backup{
-		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, SizeBytes: t.Input.FileBytes,
-		ManifestSHA256: t.Input.ManifestSHA256, Fetch: &peer,
-	})
-	return t.filed(ctx, move.Fetching, move.Fetched, report, err)
-}
-
-// Shares of the progress: of the file, of fetching it, and of the copy.
-var shares = map[stage.Stage][2]int{move.Dumping: {0, 30}, move.Fetching: {30, 20}, move.Loading: {50, 40}}
-
-const almost = 95
-
-func progress(s stage.Stage, of int) int { return shares[s][0] + shares[s][1]*of/100 }
-
-// filed goes on from the report on a file that passes.
-func (t *turn) filed(
-	ctx context.Context, at stage.Stage, done stage.Event, report command.BackupReport, err error,
-) (work.Next, error) {
-	if base.RefusedForGood(err) {
-		report, err = base.RefusedBackup(err), nil
-	}
-	switch {
-	case err != nil:
-		return work.Next{}, err
-	case report.State == command.BackupRunning:
-		return t.Running(string(at), progress(at, report.Progress), report.Bytes, report.Stage == operation.StageQueued)
-	case report.State == command.BackupFailed:
-		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message,
-			map[stage.Stage]string{
-				move.Dumping:  "the server of the database could not dump it",
-				move.Fetching: "the other server could not fetch the database from the one that has it",
-			}[at], "the server has no room for a dump of the database"))
-	}
-	if at == move.Dumping {
-		t.Input.FileBytes, t.Input.ManifestSHA256 = report.SizeBytes, report.ManifestSHA256
-	}
-	return t.Next(ctx, done)
-}
-
-// load has the other server make the copy.
-func (t *turn) load(ctx context.Context) (work.Next, error) {
 	report, err := work.Send(ctx, t.Lease, "load", t.to.agent, command.Load{
-		DatabaseID: t.Record.ID, Compare: true, Moving: true, Source: command.Source{
-			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256,
+		DatabaseID: t.Record.ID, Compare: true, Moving: true, Peer: peer, Source: command.Source{
+			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, AtPeer: true,
 		},
 	})
 	if base.RefusedForGood(err) {
@@ -240,11 +221,14 @@ func (t *turn) load(ctx context.Context) (work.Next, error) {
 			"the other server has no room for the database"))
 	case report.State == command.LoadReady:
 		t.Input.Notes = report.Notes
-		t.Progress(string(move.Switching), progress(move.Loading, 100))
+		t.Progress(string(move.Switching), progress(100, 100))
 		return t.Next(ctx, move.Loaded)
 	}
-	return t.Running(restore.Shown(report.Stage), progress(move.Loading, report.Progress), report.Bytes,
-		report.Stage == restore.Waiting)
+	shown, waits := restore.Shown(report.Stage), report.Stage == restore.Waiting
+	if file.State == command.BackupRunning {
+		return t.Running(shown, progress(file.Progress, 0), file.Bytes, waits)
+	}
+	return t.Running(shown, progress(100, report.Progress), report.Bytes, waits)
 }
 
 // switchOver has the copy become the other server's database, which nobody gets into yet.

@@ -3,6 +3,7 @@ package rehearsals
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -26,12 +27,11 @@ const Kind operation.Kind = "rehearsal"
 func (x *Rehearsals) register() {
 	work.RegisterStaged(x.base.Work, work.Staged[rehearsal.Input]{
 		Kind: work.Kind[rehearsal.Input]{
-			Spec: operation.Spec{Kind: Kind, Public: true, Right: account.Own, BesideLogins: true},
-			Calls: append(append([]string{}, provision.StandCalls...), "admit_peer", "dump", "fetch", "load", "close_target",
-				"close"),
+			Spec:  operation.Spec{Kind: Kind, Public: true, Right: account.Own, BesideLogins: true},
+			Calls: slices.Concat(provision.StandCalls, provision.TransferCalls, []string{"load", "close_target", "close"}),
 			Commits: []string{
-				string(rehearsal.Admitting), string(rehearsal.Dumping), string(rehearsal.Fetching), string(rehearsal.Loading),
-				string(rehearsal.Clearing), string(stage.Failing), string(stage.Canceling), "succeeded", "failed", "canceled",
+				string(rehearsal.Admitting), string(rehearsal.Dumping), string(rehearsal.Loading), string(rehearsal.Clearing),
+				string(stage.Failing), string(stage.Canceling), "succeeded", "failed", "canceled",
 			},
 		},
 		Machine: rehearsal.Machine, Begun: rehearsal.Making,
@@ -69,8 +69,6 @@ func (t *turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 		return t.admit(ctx)
 	case rehearsal.Dumping:
 		return t.dump(ctx)
-	case rehearsal.Fetching:
-		return t.fetch(ctx)
 	case rehearsal.Loading:
 		return t.load(ctx)
 	}
@@ -93,71 +91,40 @@ func (t *turn) make(ctx context.Context) (work.Next, error) {
 	return t.Next(ctx, rehearsal.Made)
 }
 
+// peer is the server that has the database, as the other one reaches it.
+func (t *turn) peer() (command.Peer, error) { return t.x.base.PeerOf(t.from, t.Of) }
+
 // admit has the server that has the database let the other one in.
 func (t *turn) admit(ctx context.Context) (work.Next, error) {
-	peer, err := t.x.base.PeerOf(t.from, t.Of)
+	peer, err := t.peer()
 	if err != nil {
 		return work.Next{}, err
 	}
-	_, err = work.Send(ctx, t.Lease, "admit_peer", t.Agent, command.AdmitPeer{
-		DatabaseID: t.Record.ID, TokenSHA256: command.HashToken(peer.Token), Generation: 1,
-	})
-	switch {
-	case base.RefusedForGood(err):
-		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server of the database does not let the other one in"))
+	switch refused, err := provision.AdmitPeer(ctx, t.Lease, t.Agent, t.Record.ID, peer); {
 	case err != nil:
 		return work.Next{}, err
+	case refused != nil:
+		return t.Fail(ctx, refused)
 	}
 	return t.Next(ctx, rehearsal.Admitted)
 }
 
+// progress is that of the whole: by the file, and then by the copy that is made of it.
+func progress(file, copied int) int { return (file + copied) * 95 / 200 }
+
 // dump has a file made of the database. Its changes are not followed.
 func (t *turn) dump(ctx context.Context) (work.Next, error) {
-	report, err := work.Send(ctx, t.Lease, "dump", t.Agent, command.Backup{
+	switch report, failed, err := provision.Dump(ctx, t.Lease, t.Agent, command.Backup{
 		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true,
-	})
-	return t.filed(ctx, rehearsal.Dumping, report, err)
-}
-
-// fetch has the other server fetch the file.
-func (t *turn) fetch(ctx context.Context) (work.Next, error) {
-	peer, err := t.x.base.PeerOf(t.from, t.Of)
-	if err != nil {
-		return work.Next{}, err
-	}
-	report, err := work.Send(ctx, t.Lease, "fetch", t.at, command.Backup{
-		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, SizeBytes: t.Input.FileBytes,
-		ManifestSHA256: t.Input.ManifestSHA256, Fetch: &peer,
-	})
-	return t.filed(ctx, rehearsal.Fetching, report, err)
-}
-
-// Shares of the progress: of the file, of fetching it, and of the copy.
-var shares = map[stage.Stage][2]int{rehearsal.Dumping: {0, 30}, rehearsal.Fetching: {30, 20}, rehearsal.Loading: {50, 45}}
-
-func progress(s stage.Stage, of int) int { return shares[s][0] + shares[s][1]*of/100 }
-
-// filed goes on from the report on the file that passes.
-func (t *turn) filed(ctx context.Context, at stage.Stage, report command.BackupReport, err error) (work.Next, error) {
-	if base.RefusedForGood(err) {
-		report, err = base.RefusedBackup(err), nil
-	}
-	switch {
+	}); {
 	case err != nil:
 		return work.Next{}, err
+	case failed != nil:
+		return t.Fail(ctx, failed)
 	case report.State == command.BackupRunning:
-		return t.Running(string(at), progress(at, report.Progress), report.Bytes, report.Stage == operation.StageQueued)
-	case report.State == command.BackupFailed && at == rehearsal.Dumping:
-		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message, "the server of the database could not dump it",
-			"the server has no room for a dump of the database"))
-	case report.State == command.BackupFailed:
-		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message,
-			"the other server could not fetch the database from the one that has it",
-			"the other server has no room for a dump of the database"))
-	case at == rehearsal.Fetching:
-		return t.Next(ctx, rehearsal.Fetched)
+		return t.Running(string(rehearsal.Dumping), progress(report.Progress, 0), report.Bytes,
+			report.Stage == operation.StageQueued)
 	}
-	t.Input.FileBytes, t.Input.ManifestSHA256 = report.SizeBytes, report.ManifestSHA256
 	switch is, err := t.x.movable(ctx, t.Record); {
 	case err != nil:
 		return work.Next{}, err
@@ -170,9 +137,13 @@ func (t *turn) filed(ctx context.Context, at stage.Stage, report command.BackupR
 
 // load has the other server make the copy, and say what breaks.
 func (t *turn) load(ctx context.Context) (work.Next, error) {
+	peer, err := t.peer()
+	if err != nil {
+		return work.Next{}, err
+	}
 	report, err := work.Send(ctx, t.Lease, "load", t.at, command.Load{
-		DatabaseID: t.Record.ID, Compare: true, Rehearsal: true, Moving: true, Source: command.Source{
-			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256,
+		DatabaseID: t.Record.ID, Compare: true, Rehearsal: true, Moving: true, Peer: peer, Source: command.Source{
+			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, AtPeer: true,
 		},
 	})
 	if base.RefusedForGood(err) {
@@ -188,7 +159,7 @@ func (t *turn) load(ctx context.Context) (work.Next, error) {
 		t.Input.Breaks, t.Input.Notes = report.Breaks, report.Notes
 		return t.Next(ctx, rehearsal.Tried)
 	}
-	return t.Running(restore.Shown(report.Stage), progress(rehearsal.Loading, report.Progress), report.Bytes,
+	return t.Running(restore.Shown(report.Stage), progress(100, report.Progress), report.Bytes,
 		report.Stage == restore.Waiting)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -115,7 +116,7 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
-		return t.Running(recovery.Shown(report.Stage, restore.Dumping), t.percent(report.Progress), report.Bytes,
+		return t.Running(recovery.Shown(report.Stage, backup.Dumping), t.percent(report.Progress), report.Bytes,
 			report.Stage == operation.StageQueued)
 	case report.State == command.BackupFailed:
 		return t.Fail(ctx, dumpFailed(report))

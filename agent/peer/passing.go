@@ -1,0 +1,109 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// Begun is what is known of a file that passes before its data are there.
+type Begun struct {
+	// Manifest is complete where File has a name. Before, it has what the catalogs say, and Rows are estimates.
+	Manifest backup.Manifest `json:"manifest"`
+	// DatabaseBytes is how large the database is, while the file is being written.
+	DatabaseBytes int64 `json:"databaseBytes,omitempty"`
+}
+
+// Complete reports whether the file is there.
+func (b Begun) Complete() bool { return b.Manifest.File.Name != "" }
+
+// Encode is the text of the part Head.
+func (b Begun) Encode() ([]byte, error) { return json.Marshal(b) }
+
+var (
+	errNoFile  = command.Refuse(command.ReasonNotFound, "there is no such file")
+	errNotYet  = command.Refuse(command.ReasonUnavailable, "that is not made yet")
+	errAltered = command.Refuse(command.ReasonAltered, "the file was made anew")
+)
+
+// passing sends a part of the file that passes, which may still be written. Who asks for what is not made yet asks again.
+func (a *Admissions) passing(ctx context.Context, v visit, w http.ResponseWriter, r *http.Request) error {
+	name := backup.Filename(r.PathValue("filename"))
+	part := Part(r.PathValue("part"))
+	files := a.files.Passing()
+	growing, found, err := files.Growing(v.db, name) // before the manifest: what is complete is not shown any more
+	if err != nil {
+		return err
+	}
+	m, err := files.Manifest(ctx, v.db, name)
+	switch {
+	case fault.Has(err, fault.BackupNotFound) && !found:
+		return errNotYet
+	case fault.Has(err, fault.BackupNotFound):
+		return sendGrowing(ctx, v, growing, part, w, r)
+	case err != nil:
+		return err
+	case m.OperationID != v.op:
+		return errNoFile
+	}
+	var file io.ReadCloser
+	var size int64
+	switch part {
+	case Head:
+		var text []byte
+		text, err = Begun{Manifest: m.Manifest}.Encode()
+		file, size = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	case File:
+		if made(m.CreatedAt) != r.URL.Query().Get(madeKey) {
+			return errAltered
+		}
+		file, size, err = files.Open(ctx, v.db, name)
+	case Schema:
+		file, size, err = files.OpenSchema(ctx, v.db, name)
+	case Manifest:
+		file, size, err = files.OpenManifest(ctx, v.db, name)
+	default:
+		err = errNoFile
+	}
+	if err != nil {
+		return err
+	}
+	return send(ctx, w, r, file, size)
+}
+
+// sendGrowing sends what can be had of a file that is being written.
+func sendGrowing(ctx context.Context, v visit, g store.Growing, part Part, w http.ResponseWriter, r *http.Request) error {
+	if g.OperationID != v.op {
+		return errNoFile
+	}
+	switch part {
+	case Head:
+		return send(ctx, w, r, io.NopCloser(bytes.NewReader(g.Head)), int64(len(g.Head)))
+	case File:
+		if made(g.CreatedAt) != r.URL.Query().Get(madeKey) {
+			return errAltered
+		}
+		file, err := g.Open(ctx)
+		if errors.Is(err, store.ErrGone) {
+			return errNotYet
+		}
+		if err != nil {
+			return err
+		}
+		return send(ctx, w, r, file, server.Growing)
+	}
+	return errNotYet
+}
+
+// made tells a file from another one of the same name.
+func made(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
