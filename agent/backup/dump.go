@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	gzip "github.com/klauspost/pgzip"
 	"github.com/lib/pq"
 	"golang.org/x/sync/errgroup"
@@ -27,14 +28,29 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. This also bounds memory. A file that
-// passes is not kept, and somebody waits for it.
+// The compression of a backup file, and of every sidecar: gzip's default level, in blocks of 1 MiB on two threads. This also bounds
+// memory.
 const (
-	gzipLevel   = gzip.DefaultCompression
-	gzipPassing = gzip.BestSpeed
 	gzipBlock   = 1 << 20
 	gzipThreads = 2
 )
+
+// packer is a writer that compresses.
+type packer interface {
+	io.WriteCloser
+	Reset(to io.Writer)
+}
+
+func zipped(to io.Writer) (packer, error) {
+	zip := gzip.NewWriter(to)
+	return zip, zip.SetConcurrency(gzipBlock, gzipThreads)
+}
+
+// packed is for a file that passes: nobody unpacks it but an agent, and somebody waits for it.
+func packed(to io.Writer) (packer, error) {
+	return zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(copies.PackedWindow),
+		zstd.WithEncoderConcurrency(gzipThreads))
+}
 
 // dump makes the set of files and commits it. When it fails, nothing of the set is left that could be removed.
 func (x *Backups) dump(
@@ -299,11 +315,11 @@ func (w writing) show(ctx context.Context, data *store.File, m backup.Manifest) 
 }
 
 func (w writing) data(ctx context.Context, file *store.File, req Request, p *plan) (backup.FileDigest, error) {
-	level := gzipLevel
+	pack := zipped
 	if req.Passing {
-		level = gzipPassing
+		pack = packed
 	}
-	return compressed(file, level, req.MaxBytes, func(dst io.Writer) error {
+	return compressed(file, pack, req.MaxBytes, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
 		return w.run.Run(ctx, w.held.First, consume, w.args(req, "--no-owner", "--no-privileges")...)
 	})
@@ -315,24 +331,23 @@ func (w writing) sidecar(ctx context.Context, req Request) (backup.FileDigest, e
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
-	return compressed(file, gzipLevel, 0, func(dst io.Writer) error {
+	return compressed(file, zipped, 0, func(dst io.Writer) error {
 		return w.run.Run(ctx, w.held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, w.args(req, "--schema-only")...)
 	})
 }
 
-// compressed runs produce with a gzip writer to the file, and makes the file durable. A file that becomes larger than most, where
-// that is not 0, is BACKUP_STORAGE_FULL.
-func compressed(file *store.File, level int, most int64, produce func(io.Writer) error) (backup.FileDigest, error) {
+// compressed runs produce with a writer that packs into the file, and makes the file durable. A file that becomes larger than most,
+// where that is not 0, is BACKUP_STORAGE_FULL.
+func compressed(
+	file *store.File, pack func(io.Writer) (packer, error), most int64, produce func(io.Writer) error,
+) (backup.FileDigest, error) {
 	defer file.Close() //nolint:errcheck // after Finish it does nothing; before it, the file is discarded
 	var to io.Writer = file
 	if most > 0 {
 		to = &bounded{file: file, left: most, most: most}
 	}
-	zip, err := gzip.NewWriterLevel(to, level)
+	zip, err := pack(to)
 	if err != nil {
-		return backup.FileDigest{}, err
-	}
-	if err := zip.SetConcurrency(gzipBlock, gzipThreads); err != nil {
 		return backup.FileDigest{}, err
 	}
 	err = produce(zip)

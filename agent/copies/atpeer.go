@@ -24,7 +24,7 @@ func (x *Copies) openAtPeer(ctx context.Context, req Request) (*fileSet, error) 
 	}
 	set := &fileSet{
 		manifest: backup.StoredManifest{Manifest: m}, size: m.File.SizeBytes, database: begun.DatabaseBytes,
-		took: m.WrittenAt.Sub(m.CreatedAt), // of one that is not written yet, it is negative
+		passing: true, took: m.WrittenAt.Sub(m.CreatedAt), // of one that is not written yet, it is negative
 	}
 	set.data = &remote{ReadCloser: unopened, read: true, reopen: func() (io.ReadCloser, error) {
 		data, _, err := x.Peers.OpenData(ctx, req.OperationID, m.Filename, m.CreatedAt)

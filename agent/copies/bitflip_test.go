@@ -60,7 +60,7 @@ func (x *Copies) intact(ctx context.Context, of id.DatabaseID) error {
 		return err
 	}
 	defer set.close()
-	sum, err := readFile(set.data, set.size, func(int64, int64) {}, func(text io.Reader) error {
+	sum, err := set.readFile(func(int64, int64) {}, func(text io.Reader) error {
 		dump := dumpsql.NewReader(text, dumpsql.Limits{})
 		for {
 			if _, err := dump.Next(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/dumpsql"
@@ -47,17 +48,21 @@ func versions(list []backup.Extension) map[string]string {
 	return m
 }
 
-// readFile has consume read a file's text, to its end. It returns the SHA-256 of the file, in lower-case hex. How far it is, is
-// told where the size is known, which is not 0 then.
-func readFile(file io.Reader, size int64, tell jobs.Part, consume consumer) (sum string, err error) {
-	src := &counted{src: file, sum: sha256.New(), report: func(n int64) {
-		if size > 0 {
-			tell(n, size)
+// readFile has consume read the text of the data, to its end. It returns the SHA-256 of the data, in lower-case hex. How far it is,
+// is told where the size is known.
+func (s *fileSet) readFile(tell jobs.Part, consume consumer) (sum string, err error) {
+	src := &counted{src: s.data, sum: sha256.New(), report: func(n int64) {
+		if s.size > 0 {
+			tell(n, s.size)
 		}
 	}}
-	text, err := unzip(src)
-	if err == nil {
-		err = consume(text)
+	if s.passing {
+		err = unpack(src, consume)
+	} else {
+		var text io.Reader
+		if text, err = unzip(src); err == nil {
+			err = consume(text)
+		}
 	}
 	if err != nil {
 		return "", atFault(err)
@@ -82,6 +87,7 @@ type counted struct {
 	sum    hash.Hash
 	n      int64
 	report func(n int64)
+	err    error // other than the end
 }
 
 func (s *counted) Read(p []byte) (int, error) {
@@ -89,6 +95,9 @@ func (s *counted) Read(p []byte) (int, error) {
 	s.sum.Write(p[:n])
 	s.n += int64(n)
 	s.report(s.n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
 	return n, err
 }
 
@@ -114,6 +123,36 @@ func atFault(err error) error {
 type damagedError struct{ err error }
 
 func (e *damagedError) Error() string { return fmt.Sprintf("the file is damaged: %v", e.err) }
+
+// PackedWindow is how far what is packed of a file that passes refers back, in bytes of its text.
+const PackedWindow = 4 << 20
+
+// unpack has consume read the text of a file that passes.
+func unpack(src *counted, consume consumer) error {
+	pack, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(PackedWindow))
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	return consume(&unpacked{pack, src})
+}
+
+type unpacked struct {
+	pack *zstd.Decoder
+	src  *counted
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.pack.Read(p)
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+	case u.src.err != nil:
+		err = damage(u.src.err)
+	default:
+		err = &damagedError{err}
+	}
+	return n, err
+}
 
 // unzipped is the text of a stored file.
 type unzipped struct{ zip *gzip.Reader }

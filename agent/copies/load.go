@@ -272,7 +272,7 @@ func (x *Copies) restoreSet(ctx context.Context, copied *Isolated, set *fileSet,
 	}
 	var sum string
 	err := x.restoreBy(ctx, copied, set.manifest.Manifest, func(consume consumer) (err error) {
-		sum, err = readFile(set.data, set.size, tell, consume)
+		sum, err = set.readFile(tell, consume)
 		return err
 	})
 	if err == nil && set.sidecar == nil {

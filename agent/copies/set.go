@@ -27,6 +27,7 @@ type fileSet struct {
 	sidecar  *os.File
 	took     time.Duration // to make it; negative where that is not known
 	uploaded bool
+	passing  bool // it is packed with zstd; everything else is gzip
 }
 
 // source is a file that can be read again from its beginning.
@@ -86,7 +87,7 @@ func (x *Copies) openFile(ctx context.Context, of command.Source) (source, int64
 
 // openSet opens the backup of a request. Manifest and sidecar are checked at once, the file itself while it is read.
 func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err error) {
-	set = &fileSet{}
+	set = &fileSet{passing: req.Source.Passing}
 	files := x.FilesOf(req.Source.Passing)
 	defer func() {
 		if err != nil {
