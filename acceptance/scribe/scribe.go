@@ -50,8 +50,8 @@ type Scribe struct {
 const (
 	// writeTime bounds one write.
 	writeTime = 10 * time.Second
-	// pause is after a failure.
-	pause = 5 * time.Millisecond
+	// pause is after a failure: who is not let in asks again so often, as applications do, and not as often as it can.
+	pause = 50 * time.Millisecond
 )
 
 // Start begins to write.

@@ -28,8 +28,8 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// The compression of a backup file, and of every sidecar: gzip's default level, in blocks of 1 MiB on two threads. This also bounds
-// memory.
+// The compression of a backup file, and of every sidecar: gzip's default level, in blocks of 1 MiB on two threads. This also
+// bounds memory.
 const (
 	gzipBlock   = 1 << 20
 	gzipThreads = 2
@@ -336,8 +336,8 @@ func (w writing) sidecar(ctx context.Context, req Request) (backup.FileDigest, e
 	})
 }
 
-// compressed runs produce with a writer that packs into the file, and makes the file durable. A file that becomes larger than most,
-// where that is not 0, is BACKUP_STORAGE_FULL.
+// compressed runs produce with a writer that packs into the file, and makes the file durable. A file that becomes larger than
+// most, where that is not 0, is BACKUP_STORAGE_FULL.
 func compressed(
 	file *store.File, pack func(io.Writer) (packer, error), most int64, produce func(io.Writer) error,
 ) (backup.FileDigest, error) {

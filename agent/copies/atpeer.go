@@ -11,8 +11,8 @@ import (
 )
 
 // openAtPeer opens a file that passes at the operation's peer, and may still be written there: its data are asked for when they
-// are restored, and what is known only at their end comes after them. Where the peer makes the file anew meanwhile, the error is a
-// *peer.AwayError, and the copy is begun again.
+// are restored, and what is known only at their end comes after them. Where the peer makes the file anew meanwhile, the error is
+// a *peer.AwayError, and the copy is begun again.
 func (x *Copies) openAtPeer(ctx context.Context, req Request) (*fileSet, error) {
 	begun, err := x.Peers.Begun(ctx, req.OperationID, req.Source.Filename)
 	if err != nil {

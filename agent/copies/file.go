@@ -48,8 +48,8 @@ func versions(list []backup.Extension) map[string]string {
 	return m
 }
 
-// readFile has consume read the text of the data, to its end. It returns the SHA-256 of the data, in lower-case hex. How far it is,
-// is told where the size is known.
+// readFile has consume read the text of the data, to its end. It returns the SHA-256 of the data, in lower-case hex. How far it
+// is, is told where the size is known.
 func (s *fileSet) readFile(tell jobs.Part, consume consumer) (sum string, err error) {
 	src := &counted{src: s.data, sum: sha256.New(), report: func(n int64) {
 		if s.size > 0 {

@@ -137,8 +137,8 @@ func noRoomToLoad(err error) error {
 
 // A database that is restored may be much larger than the one whose place it takes: that may have been emptied. So its file
 // counts too. A database takes at least about twice what its compressed text does; the reservation grows with the copy where it
-// takes more. What is hardly more than repetition is compressed so well that the bound of a copy must be far higher. Of a file that
-// is still being written, it is known how large the database is.
+// takes more. What is hardly more than repetition is compressed so well that the bound of a copy must be far higher. Of a file
+// that is still being written, it is known how large the database is.
 const (
 	fileGrows     = 2
 	fileGrowsMost = 64
@@ -148,7 +148,8 @@ func (x *Copies) needs(ctx context.Context, req Request, set *fileSet) ([]diskro
 	live, err := x.Room.SizeOf(ctx, req.Database)
 	return []diskroom.Need{{
 		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, fileGrows*set.size, set.database)),
-		Most: diskroom.CopySize(max(live, fileGrowsMost*set.size, fileGrows*set.database)), Lasting: &diskroom.Lasting{Account: req.Account},
+		Most:    diskroom.CopySize(max(live, fileGrowsMost*set.size, fileGrows*set.database)),
+		Lasting: &diskroom.Lasting{Account: req.Account},
 	}}, err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // What is kept for a move of which nobody has spoken for a day is dropped, with its operation still open: nothing of the log is
@@ -42,4 +43,24 @@ func TestASlotOutlivesNoMove(t *testing.T) {
 			nothingKept(t, m.source)
 		})
 	}
+}
+
+// Where no slot is left, there is no file, and the agent lives on.
+func TestNoSlotIsLeft(t *testing.T) {
+	t.Parallel()
+	m := newMove(t, `CREATE TABLE entry (n int PRIMARY KEY)`)
+	const all = `generate_series(1, current_setting('max_replication_slots')::int) n`
+	check.Must(m.source.Super.Exec(`SELECT pg_create_physical_replication_slot('other_' || n) FROM ` + all))(t)
+	var report command.BackupReport
+	check.Eventually(t, "the file does not come to an end", func() bool {
+		report = tell(t, m, m.source, m.dumping())
+		return report.State != command.BackupRunning
+	})
+	if report.State != command.BackupFailed || report.Message == "" {
+		t.Errorf("%+v", report)
+	}
+	check.Must(m.source.Super.Exec(`SELECT pg_drop_replication_slot('other_' || n) FROM ` + all))(t)
+	m.source.Done(t, agenttest.Closing(m.operation))
+	nothingKept(t, m.source)
+	agenttest.Works(t, "the owner", m.source.Owner(t, m.w))
 }

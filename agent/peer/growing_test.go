@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,15 +64,15 @@ func TestAFileComesWhileItIsWritten(t *testing.T) {
 	}
 	first, rest := s.data[:5<<19], s.data[5<<19:]
 	check.Must(w.file.Write(first))(t)
-	got := make([]byte, 1<<19) // what is not sealed yet does not come
-	check.Must(io.ReadFull(data, got))(t)
+	begins := make([]byte, 1<<19) // what is not sealed yet does not come
+	check.Must(io.ReadFull(data, begins))(t)
 	go func() {
 		_, _ = w.file.Write(rest) // what does not come is missed below
 		w.ends(t)
 	}()
-	more, err := io.ReadAll(data)
-	if got = append(got, more...); err != nil || !bytes.Equal(got, s.data) {
-		t.Errorf("%d bytes, %v", len(got), err)
+	ends, err := io.ReadAll(data)
+	if err != nil || !bytes.Equal(slices.Concat(begins, ends), s.data) {
+		t.Errorf("%d bytes and %d more, %v", len(begins), len(ends), err)
 	}
 	if n := conns.Load(); n < 3 {
 		t.Errorf("it took %d connections", n)

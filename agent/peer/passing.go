@@ -87,6 +87,7 @@ func sendGrowing(ctx context.Context, v visit, g store.Growing, part Part, w htt
 		return errNoFile
 	}
 	switch part {
+	case Schema, Manifest: // they come last
 	case Head:
 		return send(ctx, w, r, io.NopCloser(bytes.NewReader(g.Head)), int64(len(g.Head)))
 	case File:
