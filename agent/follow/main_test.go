@@ -89,7 +89,7 @@ func (m *move) dumps(t *testing.T) {
 func (m *move) fills(t *testing.T) {
 	t.Helper()
 	load := command.Load{
-		DatabaseID: m.id(), Peer: m.peer(t),
+		DatabaseID: m.id(), Moving: true, Peer: m.peer(t),
 		Source: command.Source{DatabaseID: m.id(), Filename: fileName, Passing: true, AtPeer: true},
 	}
 	check.Eventually(t, "the copy does not come to an end", func() bool {

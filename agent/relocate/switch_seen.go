@@ -26,10 +26,10 @@ type copyRow struct {
 	operation string
 	oid       uint32
 	bytes     int64
-	reopen    sql.NullBool // whether the database was open when it was shut for the switch
-	replaced  uint32       // what the copy has replaced; 0: nothing yet
-	whole     backup.Whole // what a database that moves here brings along
-	brought   []string     // the statements for that
+	reopen    sql.NullBool  // whether the database was open when it was shut for the switch
+	replaced  uint32        // what the copy has replaced; 0: nothing yet
+	whole     *backup.Whole // what a database that moves here brings along; nil: the copy was not made for a move
+	brought   []string      // the statements for that
 }
 
 func (s copyRow) switched() bool { return s.replaced != 0 }
@@ -39,7 +39,7 @@ func (s copyRow) replacedName() string { return "replaced_" + strings.TrimPrefix
 
 // readyCopy is the copy that an operation has made for a database.
 func (x *Relocator) readyCopy(ctx context.Context, operation string, d ledger.Database) (copyRow, error) {
-	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, coalesce(ready ->> 'whole', '{}'), reopen,
+	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, coalesce(ready ->> 'whole', 'null'), reopen,
 			coalesce(replaced, 0)
 		FROM ledger.copy WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL
 			AND (until_closed OR replaced IS NOT NULL)`

@@ -33,7 +33,7 @@ type Load struct {
 	Compare bool `json:"compare"`
 	// Rehearsal says that the copy never becomes a database: what does not work at this server is told, and Switch refuses it.
 	Rehearsal bool `json:"rehearsal,omitempty"`
-	// Moving says that a Switch brings along what roles have stored in the database. A rehearsal is one of that.
+	// Moving says that a Switch that moves, too, brings along what roles have stored in the database. A rehearsal is one of that.
 	Moving bool `json:"moving,omitempty"`
 	// Peer is where a Source is that is AtPeer.
 	Peer Peer `json:"-"`
@@ -242,7 +242,7 @@ func boundedNotes(notes []string) []string {
 //
 // A refusal means that nothing was switched, and the live database serves again as it did. ReasonBusy: it could not be had alone
 // in time; try again. Its message says what stays in the database, and is fit for the customer. ReasonNotFound: the operation has
-// no copy that is ready.
+// no copy that is ready. ReasonInvalid: it is to move, and the copy was made by a Load that does not.
 type Switch struct {
 	Returns[Switched] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"databaseId"`

@@ -19,6 +19,7 @@ type restoreJob struct {
 	report   command.LoadReport
 	copy     held
 	switched bool
+	moves    bool  // it was made for a move
 	moving   bool  // the switch was a step of a move
 	replaced *held // until it is discarded
 	upload   uploadKey
@@ -79,7 +80,7 @@ func (s *Server) load(op id.OperationID, d *databaseState, c command.Load) (comm
 	if r == nil {
 		r = &restoreJob{
 			database: c.DatabaseID, report: command.LoadReport{State: command.LoadRunning, Stage: "loading"},
-			upload: uploadKey{c.Source.DatabaseID, c.Source.Upload}, tried: c.Rehearsal,
+			upload: uploadKey{c.Source.DatabaseID, c.Source.Upload}, tried: c.Rehearsal, moves: c.Moving,
 		}
 		s.restores[op] = r
 		return r.report, nil
@@ -174,6 +175,9 @@ func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) 
 	r := s.restores[op]
 	if r == nil || r.tried || r.report.State != command.LoadReady {
 		return command.Switched{}, command.Refuse(command.ReasonNotFound, "the operation has no copy that is ready")
+	}
+	if c.Moving && !r.moves {
+		return command.Switched{}, command.Refuse(command.ReasonInvalid, "the copy was not made for a move")
 	}
 	if s.faults.busy > 0 {
 		s.faults.busy--

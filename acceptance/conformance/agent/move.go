@@ -35,6 +35,7 @@ var moveCases = map[string]func(t *testing.T, p Pair){
 	"move to a server without a peer": moveNotAdmitted,
 	"move that is rehearsed":          moveRehearsed,
 	"move of a file not complete yet": moveOverlapping,
+	"move by another copy":            moveUnprepared,
 }
 
 // Moves is the suite of what two agents do to move databases, of which a sample has one in several cases.
@@ -122,7 +123,7 @@ func (m *moving) dumped(t *testing.T) {
 }
 
 func (m *moving) loading() command.Load {
-	return command.Load{DatabaseID: m.make.DatabaseID, Peer: m.peer, Source: command.Source{
+	return command.Load{DatabaseID: m.make.DatabaseID, Moving: true, Peer: m.peer, Source: command.Source{
 		DatabaseID: m.make.DatabaseID, Filename: passingName, Passing: true, AtPeer: true,
 	}}
 }
@@ -462,6 +463,22 @@ func moveNotAdmitted(t *testing.T, p Pair) {
 	if got := loaded(t, p.Target, m.fence, m.loading()); got.State != command.LoadFailed || got.Message == "" {
 		t.Errorf("the copy: %+v", got)
 	}
+	m.undo(t)
+	m.wantBack(t, true)
+}
+
+// A copy that does not bring along what a move does is none.
+func moveUnprepared(t *testing.T, p Pair) {
+	m := movingOf(t, p)
+	m.prepared(t)
+	m.admits(t)
+	m.dumped(t)
+	other := m.loading()
+	other.Moving = false
+	if got := loaded(t, p.Target, m.fence, other); got.State != command.LoadReady {
+		t.Fatalf("the copy: %+v", got)
+	}
+	p.Target.refuses(t, m.fence, m.switching(), command.ReasonInvalid)
 	m.undo(t)
 	m.wantBack(t, true)
 }
