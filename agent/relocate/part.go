@@ -23,6 +23,7 @@ const partTime = 5 * time.Second
 // part keeps customers out, and says what the server that follows needs beside the changes. What fails leads back: the database
 // is open again as it was.
 func (x *Relocator) part(ctx context.Context, e protocol.Command, c command.Part) (parted command.Parted, err error) {
+	came := time.Now()
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err == nil {
 		err = x.databases.RefuseUnfilled(ctx, d)
@@ -43,7 +44,8 @@ func (x *Relocator) part(ctx context.Context, e protocol.Command, c command.Part
 		}
 		limited, cancel := context.WithTimeout(ctx, partTime)
 		defer cancel()
-		if err := x.keepOut(limited, e.OperationID, d); err != nil {
+		since, err := x.keepOut(limited, e.OperationID, d)
+		if err != nil {
 			return orBusy(ctx, limited, err)
 		}
 		if c.Closed {
@@ -52,6 +54,7 @@ func (x *Relocator) part(ctx context.Context, e protocol.Command, c command.Part
 		if err = kept.Same(ctx, db); err == nil {
 			parted, err = follow.Last(ctx, db)
 		}
+		parted.ServedMilliseconds = since.Sub(came).Milliseconds()
 		return err
 	})
 	if err != nil {
@@ -77,25 +80,27 @@ const writing = `SELECT a.usename::text FROM pg_stat_activity a JOIN pg_roles r 
 		WHERE a.datid = $1 AND a.backend_type = 'client backend' AND r.rolsuper
 	UNION SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts WHERE database = $2 ORDER BY 1`
 
-// keepOut ends who is in the database, and lets nobody in. ReasonBusy: somebody cannot be ended.
-func (x *Relocator) keepOut(ctx context.Context, operation string, d ledger.Database) error {
+// keepOut ends who is in the database, and lets nobody in. Until since, customers were served as ever. ReasonBusy: somebody cannot
+// be ended.
+func (x *Relocator) keepOut(ctx context.Context, operation string, d ledger.Database) (since time.Time, err error) {
 	if err := x.awaitNone(ctx, "still in it", writing, d.OID, d.Name); err != nil {
-		return err
+		return since, err
 	}
+	since = time.Now()
 	intent := fmt.Sprintf("INSERT INTO ledger.parted (operation_id, database_id, reopen) VALUES (%s, %s, %t) "+
 		"ON CONFLICT DO NOTHING", pg.Quote(operation), pg.Quote(d.ID), d.Open)
 	if err := pg.Atomically(ctx, x.db, intent, databases.GateStatement(d, false)); err != nil {
-		return err
+		return since, err
 	}
 	crash.Point(crash.PartGateClosed)
 	if err := x.databases.EmptyAtOnce(ctx, d); err != nil {
-		return err
+		return since, err
 	}
 	if err := x.awaitNone(ctx, "still in it", writing, d.OID, d.Name); err != nil {
-		return err
+		return since, err
 	}
 	crash.Point(crash.PartAlone)
-	return nil
+	return since, nil
 }
 
 // letBackIn opens a database again as it was, after an operation could not part with it, and returns why.

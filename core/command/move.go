@@ -138,6 +138,8 @@ type Parted struct {
 	Position string `json:"position,omitempty"`
 	// Sequences are all of the database.
 	Sequences []Sequence `json:"sequences,omitempty"`
+	// ServedMilliseconds is how long customers were still served after the command had come.
+	ServedMilliseconds int64 `json:"servedMilliseconds,omitempty"`
 }
 
 // Sequence is what a sequence gives next.

@@ -103,6 +103,18 @@ func (in Input) SettledBy(created time.Time) time.Time {
 	return since.Add(MostSettling)
 }
 
+// ServedFor notes that customers were served for so many milliseconds after they were to be kept out.
+func (in *Input) ServedFor(milliseconds int64, now time.Time) {
+	if in.ShutAt == nil || milliseconds <= 0 {
+		return
+	}
+	since := in.ShutAt.Add(time.Duration(milliseconds) * time.Millisecond)
+	if since.After(now) {
+		since = now
+	}
+	in.ShutAt = &since
+}
+
 // ShutSince is since when a move that stands at a stage keeps customers out; nil: it does not.
 func (in Input) ShutSince(at stage.Stage) *time.Time {
 	if slices.Contains([]stage.Stage{Departing, Settling, Leaving, stage.Succeeded}, at) {

@@ -63,3 +63,22 @@ func TestSinceWhenCustomersAreKeptOut(t *testing.T) {
 		t.Error("a database that serves is shut")
 	}
 }
+
+func TestServedFor(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		served int64
+		want   time.Duration // after noon
+	}{{0, 0}, {-5, 0}, {250, 250 * time.Millisecond}, {1000, time.Second}, {5000, time.Second}} {
+		in := Input{ShutAt: &noon}
+		in.ServedFor(c.served, noon.Add(time.Second))
+		if got := in.ShutAt.Sub(noon); got != c.want {
+			t.Errorf("served for %d ms: shut %s after noon, want %s", c.served, got, c.want)
+		}
+	}
+	none := Input{}
+	none.ServedFor(250, noon)
+	if none.ShutAt != nil {
+		t.Errorf("nobody was kept out, and is since %s", none.ShutAt)
+	}
+}

@@ -49,6 +49,7 @@ func (t *turn) part(ctx context.Context) (work.Next, error) {
 		case err != nil:
 			return t.Fail(ctx, t.undone(err, "customers could not be kept out of the database"))
 		}
+		t.Input.ServedFor(parted.ServedMilliseconds, t.m.base.Clock.Now())
 		if err := t.take(ctx, parted); err != nil {
 			if t.lost(ctx, err) {
 				return work.Next{}, err
