@@ -30,8 +30,8 @@ const (
 	large      = 10_000
 )
 
-// The rows and the load are those of pgbench: an account is changed and a row is written, 200 times a second over connections that
-// know the new address, and beside them by somebody who always comes to the old one.
+// The rows and the load are those of pgbench: an account is changed and a row is written, 200 times a second over connections
+// that know the new address, and beside them by somebody who always comes to the old one.
 const (
 	writers   = 8
 	each      = writers * time.Second / 200

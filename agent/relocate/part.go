@@ -80,8 +80,8 @@ const writing = `SELECT a.usename::text FROM pg_stat_activity a JOIN pg_roles r 
 		WHERE a.datid = $1 AND a.backend_type = 'client backend' AND r.rolsuper
 	UNION SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts WHERE database = $2 ORDER BY 1`
 
-// keepOut ends who is in the database, and lets nobody in. Until since, customers were served as ever. ReasonBusy: somebody cannot
-// be ended.
+// keepOut ends who is in the database, and lets nobody in. Until since, customers were served as ever. ReasonBusy: somebody
+// cannot be ended.
 func (x *Relocator) keepOut(ctx context.Context, operation string, d ledger.Database) (since time.Time, err error) {
 	if err := x.awaitNone(ctx, "still in it", writing, d.OID, d.Name); err != nil {
 		return since, err
