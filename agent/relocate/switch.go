@@ -28,11 +28,8 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 	}
 	crash.Point(crash.SwitchAdmitted)
 	if !s.switched() {
-		if c.Moving && s.whole == nil {
-			return done, command.Refuse(command.ReasonInvalid, "the copy was not made for a move")
-		}
 		if c.Moving {
-			if s.brought, err = x.brought(ctx, d, *s.whole); err != nil {
+			if s.brought, err = x.brought(ctx, d, s.whole); err != nil {
 				return done, err
 			}
 		}

@@ -8,14 +8,18 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/stored"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // What belongs to a database as a whole is in no dump: what its roles may do with it, and what they have stored for themselves in
 // it. A database that moves brings it along.
 
 // brought are the statements that give a database that moves here what its roles had where it comes from, as far as they are
-// roles here.
-func (x *Relocator) brought(ctx context.Context, d ledger.Database, was backup.Whole) (statements []string, err error) {
+// roles here. ReasonInvalid: the copy was not made for a move.
+func (x *Relocator) brought(ctx context.Context, d ledger.Database, was *backup.Whole) (statements []string, err error) {
+	if was == nil {
+		return nil, command.Refuse(command.ReasonInvalid, "the copy was not made for a move")
+	}
 	const known = "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name"
 	const additional = "SELECT name FROM ledger.role WHERE database_id = $1 AND part = 'additional' ORDER BY name"
 	roles, err := pg.Column(ctx, x.db, known, d.ID)
