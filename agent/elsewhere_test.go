@@ -59,7 +59,7 @@ func filesOf(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) []string {
 func (e *elsewhere) opens(t testing.TB, shown string) int {
 	t.Helper()
 	r := check.Must(http.NewRequest(http.MethodGet, "https://"+e.from.Config.Listen+"/v1/peers/"+e.clone.Operation+"/passing/"+
-		passingName+"/manifest", http.NoBody))(t)
+		passingName+"/head", http.NoBody))(t)
 	r.Header.Set("Authorization", "Bearer "+shown)
 	r.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
 	answer := check.Must(e.from.Client.Do(r))(t)

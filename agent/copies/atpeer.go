@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // openAtPeer opens a file that passes at the operation's peer, and may still be written there: its data are asked for when they
@@ -23,24 +23,19 @@ func (x *Copies) openAtPeer(ctx context.Context, req Request) (*fileSet, error) 
 		return nil, unlike(errors.New("its manifest is another database's"))
 	}
 	set := &fileSet{
-		manifest: backup.StoredManifest{Manifest: m}, size: m.File.SizeBytes, database: begun.DatabaseBytes,
-		passing: true, took: m.WrittenAt.Sub(m.CreatedAt), // of one that is not written yet, it is negative
+		manifest: backup.StoredManifest{Manifest: m}, size: m.File.SizeBytes, begun: begun, passing: true,
+		took: m.WrittenAt.Sub(m.CreatedAt), // of one that is not written yet, it is negative
 	}
 	set.data = &remote{ReadCloser: unopened, read: true, reopen: func() (io.ReadCloser, error) {
-		data, _, err := x.Peers.OpenData(ctx, req.OperationID, m.Filename, m.CreatedAt)
+		data, _, err := x.Peers.Open(ctx, begun, peer.File, math.MaxInt64)
 		return data, err
 	}}
 	return set, nil
 }
 
 // completeFromPeer has the manifest and the sidecar of a set come whose data have come.
-func (x *Copies) completeFromPeer(ctx context.Context, op id.OperationID, set *fileSet) error {
-	name := set.manifest.Filename
-	part := func(part peer.Part, most int64) (io.ReadCloser, error) {
-		src, _, err := x.Peers.OpenPassing(ctx, op, name, part, most)
-		return src, err
-	}
-	src, err := part(peer.Manifest, backup.MaxManifestBytes)
+func (x *Copies) completeFromPeer(ctx context.Context, set *fileSet) error {
+	src, _, err := x.Peers.Open(ctx, set.begun, peer.Manifest, backup.MaxManifestBytes)
 	if err != nil {
 		return err
 	}
@@ -49,15 +44,10 @@ func (x *Copies) completeFromPeer(ctx context.Context, op id.OperationID, set *f
 	if err != nil {
 		return err
 	}
-	whole, err := backup.ParseManifest(text)
-	switch {
-	case err != nil:
+	if set.manifest, err = backup.ParseManifest(text); err != nil {
 		return unlike(err)
-	case !whole.CreatedAt.Equal(set.manifest.CreatedAt):
-		return &peer.AwayError{Cause: errors.New("it made the file anew")}
 	}
-	set.manifest = whole
-	schema, err := part(peer.Schema, whole.Sidecar.SizeBytes)
+	schema, _, err := x.Peers.Open(ctx, set.begun, peer.Schema, set.manifest.Sidecar.SizeBytes)
 	if err != nil {
 		return err
 	}

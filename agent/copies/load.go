@@ -147,8 +147,8 @@ const (
 func (x *Copies) needs(ctx context.Context, req Request, set *fileSet) ([]diskroom.Need, error) {
 	live, err := x.Room.SizeOf(ctx, req.Database)
 	return []diskroom.Need{{
-		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, fileGrows*set.size, set.database)),
-		Most:    diskroom.CopySize(max(live, fileGrowsMost*set.size, fileGrows*set.database)),
+		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, fileGrows*set.size, set.begun.DatabaseBytes)),
+		Most:    diskroom.CopySize(max(live, fileGrowsMost*set.size, fileGrows*set.begun.DatabaseBytes)),
 		Lasting: &diskroom.Lasting{Account: req.Account},
 	}}, err
 }
@@ -277,7 +277,7 @@ func (x *Copies) restoreSet(ctx context.Context, copied *Isolated, set *fileSet,
 		return err
 	})
 	if err == nil && set.sidecar == nil {
-		err = x.completeFromPeer(ctx, copied.op, set)
+		err = x.completeFromPeer(ctx, set)
 	}
 	if err == nil {
 		err = set.isFile(sum)

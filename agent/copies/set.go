@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/sealed"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
@@ -22,8 +23,8 @@ import (
 type fileSet struct {
 	manifest backup.StoredManifest
 	data     source
-	size     int64 // of the data; 0 while they are being written
-	database int64 // how large it is of which data are being written
+	size     int64      // of the data; 0 while they are being written
+	begun    peer.Begun // of a file that passes at a peer
 	sidecar  *os.File
 	took     time.Duration // to make it; negative where that is not known
 	uploaded bool

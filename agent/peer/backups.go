@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/url"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/blob"
@@ -35,7 +34,7 @@ type backups struct {
 // Open implements store.Source.
 func (b *backups) Open(ctx context.Context, name string) (io.ReadCloser, blob.Info, error) {
 	path := backupPath(b.op, strings.TrimPrefix(name, string(b.db)+"/"))
-	f := &fetched{known: b.known, ctx: ctx, op: b.op, path: path, most: b.most, query: url.Values{}}
+	f := &fetched{known: b.known, ctx: ctx, op: b.op, path: path, most: b.most}
 	file, size, err := f.open()
 	if errors.Is(err, errNotThere) {
 		err = blob.ErrNotFound

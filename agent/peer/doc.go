@@ -28,7 +28,7 @@ const (
 	Manifest Part = "manifest"
 )
 
-// madeKey is the parameter of a request for a File that says which, by when it was begun.
+// madeKey is the parameter of a request for a part, other than Head, that says of which file, by when it was begun.
 const madeKey = "made"
 
 func passingPath(op id.OperationID, name backup.Filename, part Part) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,15 +17,20 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Begun is what is known of the file that passes, before its data are there. The errors are those of OpenPassing.
+// Begun is what is known of the file that passes, before its data are there. The errors are those of Open.
 func (k *Known) Begun(ctx context.Context, op id.OperationID, name backup.Filename) (b Begun, err error) {
-	src, _, err := k.OpenPassing(ctx, op, name, Head, backup.MaxManifestBytes)
+	f := &fetched{known: k, ctx: ctx, op: op, path: passingPath(op, name, Head), most: backup.MaxManifestBytes}
+	src, _, err := f.open()
 	if err != nil {
 		return b, err
 	}
 	defer src.Close()
-	if err := json.NewDecoder(src).Decode(&b); err != nil {
-		return b, ofHead(err)
+	text, err := io.ReadAll(src)
+	if err != nil {
+		return b, err
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		return b, &UnlikeError{"gives no manifest: " + err.Error()}
 	}
 	if b.Manifest.OperationID != op || b.Manifest.Filename != name {
 		return b, &UnlikeError{"gives the manifest of another file"}
@@ -34,34 +38,15 @@ func (k *Known) Begun(ctx context.Context, op id.OperationID, name backup.Filena
 	return b, nil
 }
 
-// ofHead tells a head that is none from one that does not come.
-func ofHead(err error) error {
-	var away *AwayError
-	if errors.As(err, &away) {
-		return err
-	}
-	return &UnlikeError{"gives no manifest: " + err.Error()}
-}
-
-// OpenPassing opens a part of the file that passes, of at most so many bytes, as it was before it was sealed. Where the
-// connection breaks off, it goes on behind what has come. An *AwayError: the peer did not answer for a while, or has not made the
-// part for so long. An *UnlikeError: it has no such file, a longer one, or admits this agent no more.
-func (k *Known) OpenPassing(
-	ctx context.Context, op id.OperationID, name backup.Filename, part Part, most int64,
-) (io.ReadCloser, int64, error) {
-	f := &fetched{known: k, ctx: ctx, op: op, path: passingPath(op, name, part), most: most, query: url.Values{}}
-	return f.open()
-}
-
-// OpenData opens the data of the file that was begun at that moment; the size is server.Growing while it is being written. Who
-// reads further waits. Where another one was begun since, the error is an *AwayError, as of every file that does not come: who
-// reads it begins again.
-func (k *Known) OpenData(
-	ctx context.Context, op id.OperationID, name backup.Filename, begun time.Time,
-) (io.ReadCloser, int64, error) {
+// Open opens a part of the file that was begun, of at most so many bytes, as it was before it was sealed. Where the connection
+// breaks off, it goes on behind what has come. The size of a File is server.Growing while it is being written: who reads further
+// waits. An *AwayError: the peer did not answer for a while, or has not made the part for so long, or another file was begun
+// since: who reads it begins again. An *UnlikeError: the peer has no such file, a longer one, or admits this agent no more.
+func (k *Known) Open(ctx context.Context, b Begun, part Part, most int64) (io.ReadCloser, int64, error) {
+	m := b.Manifest
 	f := &fetched{
-		known: k, ctx: ctx, op: op, path: passingPath(op, name, File), most: math.MaxInt64, grows: true,
-		query: url.Values{madeKey: {made(begun)}},
+		known: k, ctx: ctx, op: m.OperationID, path: passingPath(m.OperationID, m.Filename, part), made: made(m.CreatedAt),
+		most: most, grows: part == File,
 	}
 	return f.open()
 }
@@ -73,7 +58,7 @@ type fetched struct {
 	ctx   context.Context
 	op    id.OperationID
 	path  string
-	query url.Values
+	made  string // which file; empty: whichever it is
 	most  int64
 	grows bool // it may be of no known size
 
@@ -114,8 +99,8 @@ func (f *fetched) ask() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(f.ctx)
-	f.query.Set(fromKey, strconv.FormatInt(f.at, 10))
-	resp, err := get(ctx, p, f.path+"?"+f.query.Encode())
+	which := url.Values{fromKey: {strconv.FormatInt(f.at, 10)}, madeKey: {f.made}}
+	resp, err := get(ctx, p, f.path+"?"+which.Encode())
 	if err != nil {
 		cancel()
 		return err

@@ -52,22 +52,21 @@ func TestAFileComesWhileItIsWritten(t *testing.T) {
 	w := s.writes(t, createdAt)
 	address, conns := breaking(t, s.address, 1<<20)
 	k := known(address, s.ca, token)
-	begun := check.Must(k.Begun(t.Context(), op, written))(t)
-	if begun.Complete() || begun.DatabaseBytes != 7 {
-		t.Errorf("%+v", begun)
+	first := check.Must(k.Begun(t.Context(), op, written))(t)
+	if first.Manifest.File.Name != "" || first.DatabaseBytes != 7 {
+		t.Errorf("%+v", first)
 	}
-	data, size, err := k.OpenData(t.Context(), op, written, begun.Manifest.CreatedAt)
+	data, size, err := k.Open(t.Context(), first, File, 4<<20)
 	check.NoError(t, err)
 	defer data.Close()
 	if size != server.Growing {
 		t.Errorf("its size is %d", size)
 	}
-	first, rest := s.data[:5<<19], s.data[5<<19:]
-	check.Must(w.file.Write(first))(t)
+	check.Must(w.file.Write(s.data[:5<<19]))(t)
 	begins := make([]byte, 1<<19) // what is not sealed yet does not come
 	check.Must(io.ReadFull(data, begins))(t)
 	go func() {
-		_, _ = w.file.Write(rest) // what does not come is missed below
+		_, _ = w.file.Write(s.data[5<<19:]) // what does not come is missed below
 		w.ends(t)
 	}()
 	ends, err := io.ReadAll(data)
@@ -78,12 +77,13 @@ func TestAFileComesWhileItIsWritten(t *testing.T) {
 		t.Errorf("it took %d connections", n)
 	}
 	for _, part := range []Part{Schema, Manifest} {
-		src, _, err := k.OpenPassing(t.Context(), op, written, part, 4<<20)
+		src, _, err := k.Open(t.Context(), begun(written), part, 4<<20)
 		check.NoError(t, err)
 		check.NoError(t, src.Close())
 	}
-	if begun := check.Must(k.Begun(t.Context(), op, written))(t); !begun.Complete() || begun.DatabaseBytes != 0 {
-		t.Errorf("at last: %+v", begun)
+	last := check.Must(k.Begun(t.Context(), op, written))(t)
+	if last.Manifest.File.Name == "" || last.DatabaseBytes != 0 {
+		t.Errorf("at last: %+v", last)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAFileThatIsMadeAnew(t *testing.T) {
 		w := s.writes(t, createdAt)
 		k := known(s.address, s.ca, token)
 		k.Patience = 300 * time.Millisecond
-		data, _, err := k.OpenData(t.Context(), op, written, createdAt)
+		data, _, err := k.Open(t.Context(), begun(written), File, 4<<20)
 		check.NoError(t, err)
 		check.Must(w.file.Write(s.data))(t)
 		check.Must(io.ReadFull(data, make([]byte, 1<<19)))(t)
@@ -124,7 +124,7 @@ func TestWhatIsNotMadeYet(t *testing.T) {
 	k.Patience = 300 * time.Millisecond
 	var away *AwayError
 	for _, part := range []Part{Schema, Manifest} {
-		if _, _, err := k.OpenPassing(t.Context(), op, written, part, 4<<20); !errors.As(err, &away) {
+		if _, _, err := k.Open(t.Context(), begun(written), part, 4<<20); !errors.As(err, &away) {
 			t.Errorf("%s: %v", part, err)
 		}
 	}

@@ -24,9 +24,6 @@ type Begun struct {
 	DatabaseBytes int64 `json:"databaseBytes,omitempty"`
 }
 
-// Complete reports whether the file is there.
-func (b Begun) Complete() bool { return b.Manifest.File.Name != "" }
-
 // Encode is the text of the part Head.
 func (b Begun) Encode() ([]byte, error) { return json.Marshal(b) }
 
@@ -56,6 +53,9 @@ func (a *Admissions) passing(ctx context.Context, v visit, w http.ResponseWriter
 	case m.OperationID != v.op:
 		return errNoFile
 	}
+	if err := isMade(r, part, m.CreatedAt); err != nil {
+		return err
+	}
 	var file io.ReadCloser
 	var size int64
 	switch part {
@@ -64,16 +64,11 @@ func (a *Admissions) passing(ctx context.Context, v visit, w http.ResponseWriter
 		text, err = Begun{Manifest: m.Manifest}.Encode()
 		file, size = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	case File:
-		if made(m.CreatedAt) != r.URL.Query().Get(madeKey) {
-			return errAltered
-		}
 		file, size, err = files.Open(ctx, v.db, name)
 	case Schema:
 		file, size, err = files.OpenSchema(ctx, v.db, name)
 	case Manifest:
 		file, size, err = files.OpenManifest(ctx, v.db, name)
-	default:
-		err = errNoFile
 	}
 	if err != nil {
 		return err
@@ -86,14 +81,14 @@ func sendGrowing(ctx context.Context, v visit, g store.Growing, part Part, w htt
 	if g.OperationID != v.op {
 		return errNoFile
 	}
+	if err := isMade(r, part, g.CreatedAt); err != nil {
+		return err
+	}
 	switch part {
 	case Schema, Manifest: // they come last
 	case Head:
 		return send(ctx, w, r, io.NopCloser(bytes.NewReader(g.Head)), int64(len(g.Head)))
 	case File:
-		if made(g.CreatedAt) != r.URL.Query().Get(madeKey) {
-			return errAltered
-		}
 		file, err := g.Open(ctx)
 		if errors.Is(err, store.ErrGone) {
 			return errNotYet
@@ -104,6 +99,20 @@ func sendGrowing(ctx context.Context, v visit, g store.Growing, part Part, w htt
 		return send(ctx, w, r, file, server.Growing)
 	}
 	return errNotYet
+}
+
+// isMade refuses what is no part, or one of another file than is asked for. A Head is of whichever file there is.
+func isMade(r *http.Request, part Part, at time.Time) error {
+	switch part {
+	case Head:
+	case File, Schema, Manifest:
+		if r.URL.Query().Get(madeKey) != made(at) {
+			return errAltered
+		}
+	default:
+		return errNoFile
+	}
+	return nil
 }
 
 // made tells a file from another one of the same name.
