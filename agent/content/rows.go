@@ -22,8 +22,9 @@ import (
 // dump.
 const readersAtOnce = 2
 
-// Read reads the rows and large objects of a database into found, as far as the manifest says what they were. It tells how much
-// is read.
+// Read reads the rows and large objects of a database into found, as far as the manifest says what they were. What found has of
+// rows already was counted while a dump was restored: it is not counted again, where no digest is wanted and the dump holds all
+// rows. It tells how much is read.
 func Read(
 	ctx context.Context, db *sql.DB, connect func(context.Context) (*pgconn.PgConn, error), want backup.Contents,
 	found *backup.Contents, tell func(done, total int64),
@@ -39,14 +40,18 @@ func Read(
 	// The largest go first: none of them is left to one reader when the others have nothing more to do.
 	slices.SortStableFunc(list, func(a, b Table) int { return cmp.Compare(sizes[b.quoted()], sizes[a.quoted()]) })
 	todo := make(chan Table, len(list))
+	into := newRows(want.Digests)
+	into.told(sizes, tell)
 	for _, t := range list {
+		if n, known := found.Rows[t.Loaded()]; known && t.Dumped() && !want.HasDigests() {
+			into.known(t, n)
+			continue
+		}
 		todo <- t
 	}
 	close(todo)
-	into := newRows(want.Digests)
-	into.told(sizes, tell)
 	group, working := errgroup.WithContext(ctx)
-	for range min(readersAtOnce, len(list)) {
+	for range min(readersAtOnce, len(todo)) {
 		group.Go(func() error { return readTables(working, connect, want.DigestSettings, todo, into) })
 	}
 	if want.HasDigests() {
@@ -225,6 +230,12 @@ func readTable(ctx context.Context, from *copyout.Reader, t Table, into *rows) e
 	}
 	into.add(t, n, sum)
 	return nil
+}
+
+// known is told how many rows were counted of all tables that are loaded as one with t.
+func (r *rows) known(t Table, n int64) {
+	r.counts[t.Loaded()] = n
+	r.read(t)
 }
 
 // add adds what was read of a table to what others say that are loaded as one with it.

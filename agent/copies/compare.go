@@ -17,7 +17,8 @@ import (
 
 // compare observes the copy, as the agent and therefore without running any of the customer's code, and holds it against the
 // manifest; without rows, all but the contents of its tables and large objects.
-func (x *Copies) compare(ctx context.Context, copied *Isolated, m backup.Manifest, rows bool, tell jobs.Part) error {
+func (x *Copies) compare(ctx context.Context, copied *Isolated, set *fileSet, rows bool, tell jobs.Part) error {
+	m := set.manifest.Manifest
 	return x.Server.With(copied.Name(), copied.op, func(db *sql.DB) error {
 		found, err := content.Observe(ctx, db)
 		if err != nil {
@@ -27,6 +28,7 @@ func (x *Copies) compare(ctx context.Context, copied *Isolated, m backup.Manifes
 			connect := func(ctx context.Context) (*pgconn.PgConn, error) {
 				return x.Server.Connect(ctx, copied.Name(), copied.op)
 			}
+			found.Rows = set.counted
 			err = unreadable(content.Read(ctx, db, connect, m.Contents, &found, tell))
 		} else {
 			want := m.Contents

@@ -24,18 +24,23 @@ import (
 // consumer reads the text of a file.
 type consumer = func(io.Reader) error
 
-func (x *Copies) restoreBy(ctx context.Context, copied *Isolated, m backup.Manifest, read func(consumer) error) error {
+// restoreBy restores a file. It returns what was counted of the manifest's rows meanwhile.
+func (x *Copies) restoreBy(
+	ctx context.Context, copied *Isolated, m backup.Manifest, read func(consumer) error,
+) (rows map[string]int64, err error) {
 	settings, err := content.KnownSettings(ctx, copied.admin)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	conn, err := copied.connect(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
-	r := load.Restorer{Conn: conn, Settings: settings, Extensions: versions(m.Contents.Extensions), Rows: m.Contents.Rows}
-	return read(func(text io.Reader) error {
+	r := load.Restorer{
+		Conn: conn, Settings: settings, Extensions: versions(m.Contents.Extensions), Rows: m.Contents.Rows, Copied: map[string]int64{},
+	}
+	return r.Copied, read(func(text io.Reader) error {
 		return r.Run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
 	})
 }

@@ -235,7 +235,7 @@ func (x *Copies) fill(
 	m := set.manifest.Manifest
 	x.Crash("restore.loaded")
 	tell(StageComparing, loadShare, command.Bytes{})
-	if err := x.compare(ctx, copied, m, req.Rows, jobs.Share(tell, StageComparing, loadShare, 99-loadShare)); err != nil {
+	if err := x.compare(ctx, copied, set, req.Rows, jobs.Share(tell, StageComparing, loadShare, 99-loadShare)); err != nil {
 		return loaded, err
 	}
 	x.Crash("restore.compared")
@@ -272,10 +272,11 @@ func (x *Copies) restoreSet(ctx context.Context, copied *Isolated, set *fileSet,
 		return err
 	}
 	var sum string
-	err := x.restoreBy(ctx, copied, set.manifest.Manifest, func(consume consumer) (err error) {
+	rows, err := x.restoreBy(ctx, copied, set.manifest.Manifest, func(consume consumer) (err error) {
 		sum, err = set.readFile(tell, consume)
 		return err
 	})
+	set.counted = rows
 	if err == nil && set.sidecar == nil {
 		err = x.completeFromPeer(ctx, set)
 	}

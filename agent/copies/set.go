@@ -26,7 +26,8 @@ type fileSet struct {
 	size     int64      // of the data; 0 while they are being written
 	begun    peer.Begun // of a file that passes at a peer
 	sidecar  *os.File
-	took     time.Duration // to make it; negative where that is not known
+	counted  map[string]int64 // rows of its tables, while they were restored
+	took     time.Duration    // to make it; negative where that is not known
 	uploaded bool
 	passing  bool // it is packed with zstd; everything else is gzip
 }

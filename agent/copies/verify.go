@@ -89,7 +89,7 @@ func (x *Copies) tryRestore(
 	}
 	x.Crash("backup.verify.restored")
 	compared := jobs.Share(tell, StageVerifying, DumpShare+30, 9)
-	if err := x.compare(ctx, copied, set.manifest.Manifest, req.Rows, compared); err != nil {
+	if err := x.compare(ctx, copied, set, req.Rows, compared); err != nil {
 		return err
 	}
 	if try != nil {

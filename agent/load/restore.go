@@ -22,6 +22,7 @@ import (
 // the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
 type Restorer struct {
 	Rows       map[string]int64 // of the tables, as far as they are known before they are restored
+	Copied     map[string]int64 // of those, as PostgreSQL has counted them while they were restored; nil: it is not kept
 	Conn       *pgconn.PgConn
 	Settings   map[string]bool                           // that the server knows
 	Extensions map[string]string                         // versions to install; others get the server's default
@@ -229,7 +230,7 @@ func (r *Restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 		return r.Failure(at, err)
 	}
 	data := copyData{dump: dump}
-	_, err = r.Conn.CopyFrom(ctx, &data, sql)
+	said, err := r.Conn.CopyFrom(ctx, &data, sql)
 	whole, failed := data.leave()
 	switch {
 	case failed != nil:
@@ -243,6 +244,10 @@ func (r *Restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 		if _, err := r.Conn.Exec(ctx, "COMMIT").ReadAll(); err != nil {
 			return r.Failure(at, err)
 		}
+	}
+	table := dumpsql.Canonical(dumpsql.CopyTarget(at.SQL()))
+	if _, known := r.Rows[table]; known && r.Copied != nil {
+		r.Copied[table] += said.RowsAffected()
 	}
 	return nil
 }
