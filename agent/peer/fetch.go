@@ -65,18 +65,34 @@ type fetched struct {
 	size, at int64 // the size is server.Growing until it is known
 	body     io.ReadCloser
 	end      context.CancelFunc // of the request
-	since    time.Time          // when the last byte came, or the last answer of a file that grows
+	missed   time.Time          // when it was first asked for, or broke off, since the last byte came; zero: not yet
 }
 
 // The pauses before a file is asked for again grow between these, for as long as nothing comes.
 const firstPause, mostPause = 200 * time.Millisecond, 5 * time.Second
 
 func (f *fetched) open() (io.ReadCloser, int64, error) {
-	f.size, f.since = server.Growing, time.Now()
+	f.size, f.missed = server.Growing, time.Now()
 	if err := f.reopen(); err != nil {
 		return nil, 0, err
 	}
+	f.missed = time.Time{}
 	return f, f.size, nil
+}
+
+// again goes on behind what has come of a file that broke off. One that was silent before may be there.
+func (f *fetched) again(broken error) error {
+	switch {
+	case f.missed.IsZero():
+		f.missed = time.Now()
+	case time.Since(f.missed) > f.known.Patience:
+		return &AwayError{broken}
+	default: // it answers, and gives nothing
+		if err := loop.Wait(f.ctx, firstPause); err != nil {
+			return err
+		}
+	}
+	return f.reopen()
 }
 
 // reopen asks for what follows on what is here, until it comes.
@@ -84,7 +100,7 @@ func (f *fetched) reopen() error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := f.ask()
 		var away *AwayError
-		if !errors.As(err, &away) || errors.Is(err, errAnew) || f.ctx.Err() != nil || time.Since(f.since) > f.known.Patience {
+		if !errors.As(err, &away) || errors.Is(away.Cause, errAnew) || f.ctx.Err() != nil || time.Since(f.missed) > f.known.Patience {
 			return err
 		}
 		if err := loop.Wait(f.ctx, pause); err != nil {
@@ -120,7 +136,6 @@ func (f *fetched) fits(resp *http.Response) error {
 		if !f.grows || f.size != server.Growing {
 			return &UnlikeError{"gives another file than before"}
 		}
-		f.since = time.Now() // it may take its time
 		return nil
 	}
 	size := f.at + resp.ContentLength
@@ -156,7 +171,7 @@ func (f *fetched) Read(p []byte) (int, error) {
 		n, err := f.body.Read(p)
 		late.Stop()
 		if n > 0 {
-			f.at, f.since = f.at+int64(n), time.Now()
+			f.at, f.missed = f.at+int64(n), time.Time{}
 			return n, nil
 		}
 		if f.size == server.Growing && errors.Is(err, io.EOF) { // its end was said, not cut off
@@ -168,11 +183,8 @@ func (f *fetched) Read(p []byte) (int, error) {
 		if f.ctx.Err() != nil {
 			return 0, context.Cause(f.ctx)
 		}
-		_ = f.Close() // it broke off
-		if time.Since(f.since) > f.known.Patience {
-			return 0, &AwayError{err}
-		}
-		if err := f.reopen(); err != nil {
+		_ = f.Close()
+		if err := f.again(err); err != nil {
 			return 0, err
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,7 +108,7 @@ func TestAFileThatIsMadeAnew(t *testing.T) {
 		}
 		_, err = io.Copy(io.Discard, data)
 		var away *AwayError
-		if !errors.As(err, &away) || errors.Is(err, errAnew) != anew {
+		if !errors.As(err, &away) || errors.Is(away.Cause, errAnew) != anew {
 			t.Errorf("%s: %v", what, err)
 		}
 		check.NoError(t, data.Close())
@@ -113,6 +116,30 @@ func TestAFileThatIsMadeAnew(t *testing.T) {
 			check.NoError(t, w.file.Close())
 			check.NoError(t, w.draft.End(t.Context()))
 		}
+	}
+}
+
+// A file that is being written may give nothing for long, and a connection may break off unseen meanwhile. The peer was not away for
+// that: it is asked again.
+func TestAFileThatBreaksOffAfterALongSilence(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get(fromKey) != "0" {
+			_, _ = w.Write([]byte("and ends"))
+			return
+		}
+		_, _ = w.Write([]byte("it begins "))
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(400 * time.Millisecond)
+		panic(http.ErrAbortHandler)
+	}))
+	defer s.Close()
+	k := known(strings.TrimPrefix(s.URL, "https://"), certificate(s), token)
+	k.Patience = 100 * time.Millisecond
+	data, _, err := k.Open(t.Context(), begun(written), File, 4<<20)
+	check.NoError(t, err)
+	defer data.Close()
+	if text, err := io.ReadAll(data); string(text) != "it begins and ends" {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 

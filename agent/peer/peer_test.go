@@ -331,6 +331,10 @@ func TestPeersThatMisbehave(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write(make([]byte, 1<<20))
 		}, true},
+		"breaks off each time": {func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, true},
 		"gives no more": {func(w http.ResponseWriter, r *http.Request) {
 			from, _ := strconv.Atoi(r.URL.Query().Get(fromKey))
 			w.Header().Set("Content-Length", strconv.Itoa(1_000_000-from))
