@@ -60,21 +60,24 @@ func (x *Copies) intact(ctx context.Context, of id.DatabaseID) error {
 		return err
 	}
 	defer set.close()
-	sum, err := set.readFile(func(int64, int64) {}, func(text io.Reader) error {
-		dump := dumpsql.NewReader(text, dumpsql.Limits{})
-		for {
-			if _, err := dump.Next(); err != nil {
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				return err
-			}
-		}
-	})
+	sum, err := set.readFile(func(int64, int64) {}, toItsEnd)
 	if err == nil {
 		err = set.isFile(sum)
 	}
 	return err
+}
+
+// toItsEnd reads a dump as a restore does.
+func toItsEnd(text io.Reader) error {
+	dump := dumpsql.NewReader(text, dumpsql.Limits{})
+	for {
+		if _, err := dump.Next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
 }
 
 // wholeSet is a committed set of files, in a folder.

@@ -175,10 +175,11 @@ func (u *unzipped) Read(p []byte) (int, error) {
 	return n, damage(err)
 }
 
-// damage marks an error of the unzipping. Others, as of the disk, stay as they are.
+// damage marks an error of the unzipping. Others stay as they are, as of the disk, or of who does not answer any more.
 func damage(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
+	case jobs.IsAway(err):
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, sealed.ErrDamaged),
 		errors.As(err, &corrupt):

@@ -60,15 +60,13 @@ func (k *Known) of(op id.OperationID) (command.Peer, error) {
 	return p, nil
 }
 
-// AwayError says that a peer does not answer, or cannot now. It may be back soon.
+// AwayError says that a peer does not answer, or cannot now. It may be back soon. It does not unwrap to its cause: the end of a
+// connection is no end of what is read over it.
 type AwayError struct{ Cause error }
 
 func (e *AwayError) Error() string {
 	return fmt.Sprintf("the other server does not answer: %v", e.Cause)
 }
-
-// Unwrap returns the cause.
-func (e *AwayError) Unwrap() error { return e.Cause }
 
 // Away implements jobs.Away.
 func (*AwayError) Away() {}
