@@ -171,6 +171,22 @@ func TestEveryTableHasADigestThatComesBack(t *testing.T) {
 	}
 }
 
+// What a customer defines may write rows of its own while a dump is loaded: they are counted, beside those of the dump.
+func TestRowsThatAreWrittenBesideADumpAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE audit (n int); CREATE FUNCTION audited(n int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+			INSERT INTO public.audit VALUES (n);
+			RETURN true;
+		END $$;
+		CREATE TABLE a (n int CHECK (public.audited(n))); INSERT INTO a VALUES (1), (2)`)
+	config := w.Config()
+	config.CountsOnly = true
+	_, err := w.Run(w.NewAgent(config), w.Request())
+	if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), "rows public.audit: expected 2, found 4") {
+		t.Error(err)
+	}
+}
+
 // By counts only, and by a manifest without digests, a changed row is not found. A missing one is, of whatever table, and
 // everything else.
 func TestCopiesAreComparedByCountsWhereThereAreNoDigests(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/agent/copyout"
-	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
@@ -59,17 +58,7 @@ func ExtentOf(
 // crash, and the catalog has one only since the table was analyzed; so the higher counts. From PostgreSQL 18 on, a customer can
 // set the catalog's to anything: it is bounded.
 func Estimates(ctx context.Context, q pg.Querier) (map[string]int64, error) {
-	rows := map[string]int64{}
-	const query = `SELECT n.nspname, c.relname, greatest(least(c.reltuples, 1e12)::bigint, pg_stat_get_live_tuples(c.oid), 0)` +
-		userTables
-	err := pg.Read(ctx, q, "estimates of rows", query, func(found *sql.Rows) error {
-		var schema, name string
-		var n int64
-		err := found.Scan(&schema, &name, &n)
-		rows[dumpsql.QuoteName(schema, name)] = n
-		return err
-	})
-	return rows, err
+	return numbers(ctx, q, "estimates of rows", `greatest(least(c.reltuples, 1e12)::bigint, pg_stat_get_live_tuples(c.oid), 0)`)
 }
 
 // lockedFor is how long a table is waited for.

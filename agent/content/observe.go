@@ -40,16 +40,20 @@ const membersOnly = ` AND EXISTS (
 
 // TableSizes are those of the tables whose rows a dump contains, by their quoted names.
 func TableSizes(ctx context.Context, q pg.Querier) (map[string]int64, error) {
-	sizes := map[string]int64{}
-	const query = `SELECT n.nspname, c.relname, coalesce(pg_table_size(c.oid), 0)` + userTables
-	err := pg.Read(ctx, q, "table sizes", query, func(rows *sql.Rows) error {
+	return numbers(ctx, q, "table sizes", `coalesce(pg_table_size(c.oid), 0)`)
+}
+
+// numbers are what an expression says of each of the tables whose rows a dump contains, by their quoted names.
+func numbers(ctx context.Context, q pg.Querier, what, expression string) (map[string]int64, error) {
+	all := map[string]int64{}
+	err := pg.Read(ctx, q, what, `SELECT n.nspname, c.relname, `+expression+userTables, func(rows *sql.Rows) error {
 		var schema, name string
-		var size int64
-		err := rows.Scan(&schema, &name, &size)
-		sizes[dumpsql.QuoteName(schema, name)] = size
+		var n int64
+		err := rows.Scan(&schema, &name, &n)
+		all[dumpsql.QuoteName(schema, name)] = n
 		return err
 	})
-	return sizes, err
+	return all, err
 }
 
 const countLargeObjects = `SELECT count(*) FROM pg_largeobject_metadata`

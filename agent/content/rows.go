@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -23,8 +24,8 @@ import (
 const readersAtOnce = 2
 
 // Read reads the rows and large objects of a database into found, as far as the manifest says what they were. What found has of
-// rows already was counted while a dump was restored: it is not counted again, where no digest is wanted and the dump holds all
-// rows. It tells how much is read.
+// rows already was counted while a dump was restored: it is not counted again, where no digest is wanted, the dump holds all
+// rows, and nothing else has written any. It tells how much is read.
 func Read(
 	ctx context.Context, db *sql.DB, connect func(context.Context) (*pgconn.PgConn, error), want backup.Contents,
 	found *backup.Contents, tell func(done, total int64),
@@ -39,11 +40,17 @@ func Read(
 	}
 	// The largest go first: none of them is left to one reader when the others have nothing more to do.
 	slices.SortStableFunc(list, func(a, b Table) int { return cmp.Compare(sizes[b.quoted()], sizes[a.quoted()]) })
+	var counted map[string]int64
+	if !want.HasDigests() {
+		if counted, err = onlyLoaded(ctx, db, list, found.Rows); err != nil {
+			return err
+		}
+	}
 	todo := make(chan Table, len(list))
 	into := newRows(want.Digests)
 	into.told(sizes, tell)
 	for _, t := range list {
-		if n, known := found.Rows[t.Loaded()]; known && t.Dumped() && !want.HasDigests() {
+		if n, known := counted[t.Loaded()]; known && t.Dumped() {
 			into.known(t, n)
 			continue
 		}
@@ -64,6 +71,20 @@ func Read(
 	err = group.Wait()
 	found.Rows, found.Digests = into.counts, into.digests()
 	return err
+}
+
+// onlyLoaded are those of the rows that a dump has loaded, by the names of the tables into which it does, where nothing else was
+// written there since: what a dump defines may write, too, while it is loaded.
+func onlyLoaded(ctx context.Context, q pg.Querier, list []Table, rows map[string]int64) (map[string]int64, error) {
+	written, err := numbers(ctx, q, "what was written into tables",
+		`pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid) + pg_stat_get_tuples_deleted(c.oid)`)
+	of := map[string]int64{}
+	for _, t := range list {
+		of[t.Loaded()] += written[t.quoted()]
+	}
+	only := maps.Clone(rows)
+	maps.DeleteFunc(only, func(name string, n int64) bool { return of[name] != n })
+	return only, err
 }
 
 // WantAll has Read take a digest of each table that there is: under the settings and in the order of columns of the manifest,

@@ -41,9 +41,16 @@ func (x *Copies) restoreBy(
 		Conn: conn, Settings: settings, Extensions: versions(m.Contents.Extensions), Rows: m.Contents.Rows, Copied: map[string]int64{},
 	}
 	return r.Copied, read(func(text io.Reader) error {
-		return r.Run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
+		if err := r.Run(ctx, dumpsql.NewReader(text, dumpsql.Limits{})); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, flush).ReadAll()
+		return err
 	})
 }
+
+// flush has the statistics say all that was written: content.Read relies on what was counted only where nothing else was.
+const flush = `SELECT pg_catalog.pg_stat_force_next_flush()`
 
 func versions(list []backup.Extension) map[string]string {
 	m := make(map[string]string, len(list))
