@@ -51,10 +51,11 @@ func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, 
 }
 
 // standsFor is standing for who makes the backup: nothing stands where that cannot be looked up. What is dumped then waits until
-// it can be stored, and takes the place of nothing.
+// it can be stored, and takes the place of nothing. A file that passes may have been read by another server, which follows what
+// has changed since: another one would be of a later moment.
 func (x *Backups) standsFor(ctx context.Context, req Request) (standing, Result, error) {
 	found, result, err := x.standing(ctx, req)
-	if away(ctx, err) {
+	if away(ctx, err) && !req.Passing {
 		return nothing, Result{}, nil
 	}
 	return found, result, err

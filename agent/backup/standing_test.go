@@ -70,6 +70,25 @@ func TestStanding(t *testing.T) {
 	}
 }
 
+// A file that passes and cannot be looked up may be there: no other one is made in its place.
+func TestAFileThatPassesIsMadeOnce(t *testing.T) {
+	root := t.TempDir()
+	files := openStore(t, root, nil)
+	req := stood
+	req.Passing = true
+	keep(t, files.Passing(), req.OperationID, true, false)
+	records := check.Must(filepath.Glob(filepath.Join(root, "passing", string(req.DatabaseID), "*.set")))(t)
+	if len(records) != 1 {
+		t.Fatalf("records %v", records)
+	}
+	check.NoError(t, os.Remove(records[0]))
+	check.NoError(t, os.Mkdir(records[0], 0o700)) // which the disk gives no file of
+	b := New(Config{}, copies.New(&copies.Deps{Files: files}))
+	if found, _, err := b.standsFor(t.Context(), req); err == nil {
+		t.Errorf("it is taken for %d", found)
+	}
+}
+
 // stood is the request whose backup is looked up.
 var stood = Request{
 	OperationID: "22222222-2222-4222-8222-222222222222", DatabaseID: "11111111-1111-4111-8111-111111111111",
