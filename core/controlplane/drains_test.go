@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/move"
@@ -90,6 +91,31 @@ func TestADrainThatGoesNoFurther(t *testing.T) {
 	d, _ = w.drained()
 	equal(t, "state, closed", d.State, move.Drained)
 	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other().ID)
+}
+
+// A database that is being made is waited for, for as long as that takes.
+func TestADrainOfADatabaseThatIsBeingMade(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.changesOther(func(s *server.Server) { s.Enabled = false })
+	w.home().OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "EnsureDatabase" {
+			f.Before = command.Refuse(command.ReasonUnavailable, "as the test wants it")
+		}
+		return f
+	})
+	_, _ = w.Databases.Create(w.ctx, w.caller, request("later"))
+	w.changesOther(func(s *server.Server) { s.Enabled = true })
+	must(w.drains())(t)
+	for range 60 {
+		_ = w.Rounds.Once(w.ctx)
+		must(w.Work.RunNext(w.ctx))(t)
+		w.clock.Advance(10 * time.Second)
+	}
+	w.home().OnCall(nil)
+	d, _ := w.drained()
+	equal(t, "state", d.State, move.Drained)
+	equal(t, "databases", len(w.server.Databases()), 2)
 }
 
 // A drain that is stopped moves nothing more.

@@ -289,8 +289,12 @@ func (m *Moves) drain(ctx context.Context, now time.Time, d move.Drain, remove R
 	})
 }
 
-// drainOne orders the move of a database.
+// drainOne orders the move of a database. One that is being created or deleted is waited for.
 func (m *Moves) drainOne(ctx context.Context, d move.Drain, s move.Remaining) error {
+	s.Item.ServerID, s.Item.DatabaseID = d.ServerID, s.ID
+	if err := move.Admits(s.Status); err != nil && s.Status != database.Error {
+		return m.keepItem(ctx, s.Item.Waiting(base.WhyRefused(err), m.base.Clock.Now()))
+	}
 	q := Request{DatabaseID: s.ID, To: d.To, OrClosed: d.Closed, Forward: time.Duration(d.Forward) * time.Second}
 	var err error
 	if q.To == "" {
@@ -300,17 +304,20 @@ func (m *Moves) drainOne(ctx context.Context, d move.Drain, s move.Remaining) er
 	if err == nil {
 		o, err = m.Order(ctx, q, operation.Order{By: d.By, Reason: d.Reason})
 	}
-	s.Item.ServerID, s.Item.DatabaseID = d.ServerID, s.ID
 	switch now := m.base.Clock.Now(); {
 	case err == nil:
 		s.Item = s.Item.Tried(o.ID, "", now)
-	case fault.Has(err, fault.DatabaseStateConflict) && move.Admits(s.Status) == nil: // other work on it, which ends
+	case fault.Has(err, fault.DatabaseStateConflict) && s.Status != database.Error: // other work on it, which ends
 		s.Item = s.Item.Waiting(base.WhyRefused(err), now)
 	default:
 		s.Item = s.Item.Tried("", base.WhyRefused(err), now)
 	}
+	return m.keepItem(ctx, s.Item)
+}
+
+func (m *Moves) keepItem(ctx context.Context, i move.DrainItem) error {
 	return m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		err := tx.Drains().PutItem(ctx, s.Item)
+		err := tx.Drains().PutItem(ctx, i)
 		if errors.Is(err, ports.ErrReferenced) {
 			return nil // the server was removed meanwhile
 		}
