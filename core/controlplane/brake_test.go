@@ -20,6 +20,7 @@ var unheld = map[string]brake.Work{
 	"lost generations": brake.Harmless, "settings": brake.Harmless, "allowlists": brake.Harmless,
 	"daily backups": brake.Schedules, "usage of databases": brake.Schedules, "operations of servers": brake.Harmless,
 	"drills": brake.Schedules, "forwards": brake.Harmless, "drains": brake.Schedules,
+	"forwards of servers that are away": brake.Harmless,
 }
 
 func TestWhichRoundsAreHeld(t *testing.T) {

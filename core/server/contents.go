@@ -51,6 +51,6 @@ func (s Contents) Removable(name string) error {
 		return nil
 	}
 	return fault.Invalid("server", "%s still has %s: delete the databases and wait until they are purged, or move them; "+
-		"forward end ends what is sent on, and --lose-backups gives up backups that did not come along", name,
+		"operation fail ends a move, forward end what is sent on, and --lose-backups gives up backups that did not come along", name,
 		strings.Join(left, ", "))
 }

@@ -37,6 +37,9 @@ func (m *Moves) registerForwards() {
 		},
 		Do: func(ctx context.Context, _ time.Time, f move.Forward) error { return m.look(ctx, f) },
 	})
+	rounds.Register(m.base.Rounds, rounds.Task{
+		Name: "forwards of servers that are away", Every: awayEvery, Work: brake.Harmless, Do: m.concludeAway,
+	})
 }
 
 // sent is what a server is to be told of a database that it has left.
@@ -57,28 +60,33 @@ func (m *Moves) look(ctx context.Context, f move.Forward) error {
 // lookNow tells a server what has changed, and the one that has the database where its clients come from. untold is why it could
 // not be told, which is noted.
 func (m *Moves) lookNow(ctx context.Context, f move.Forward) (untold, err error) {
-	now := m.base.Clock.Now()
 	next, over, err := m.told(ctx, f)
 	if err != nil && ctx.Err() != nil {
 		return err, err
 	}
-	if err == nil && !over && next.Looked(now, "") == f {
+	if err == nil && !over && next.Looked(m.base.Clock.Now(), "") == f {
 		return nil, nil // nothing is new
 	}
-	why := ""
-	if untold = err; err != nil {
-		why = base.WhyRefused(err)
-		m.base.Log(ctx, "forward.not_told", f.DatabaseID, err)
+	return err, m.keep(ctx, next, over, err)
+}
+
+// keep stores a forward after a look, or nothing of it any more: once it is over and everybody has been told, or has not been for
+// long enough. untold is what went wrong.
+func (m *Moves) keep(ctx context.Context, next move.Forward, over bool, untold error) error {
+	now, why := m.base.Clock.Now(), ""
+	if untold != nil {
+		why = base.WhyRefused(untold)
+		m.base.Log(ctx, "forward.not_told", next.DatabaseID, untold)
 	}
-	return untold, m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if over && untold == nil || next.Over(now) && next.Forgotten(now) {
-			return base.NotFound(tx.Forwards().Remove(ctx, f.DatabaseID, f.ServerID), nil)
+	return m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if over && untold == nil || next.Address == "" && next.Over(now) && next.Forgotten(now) {
+			return forget(ctx, tx, next.DatabaseID, next.ServerID)
 		}
-		all, err := tx.Forwards().Of(ctx, f.DatabaseID)
+		all, err := tx.Forwards().Of(ctx, next.DatabaseID)
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(all, func(o move.Forward) bool { return o.ServerID == f.ServerID })
+		at := slices.IndexFunc(all, func(o move.Forward) bool { return o.ServerID == next.ServerID })
 		if at < 0 {
 			return nil // ended meanwhile
 		}
@@ -104,11 +112,7 @@ func (m *Moves) told(ctx context.Context, f move.Forward) (next move.Forward, ov
 				return f, true, err
 			}
 		}
-		if want.gone {
-			return f, true, nil
-		}
-		f.Address = ""
-		_, err = m.welcome(ctx, f, want)
+		f, err = m.unwelcome(ctx, f, want)
 		return f, true, err
 	}
 	if f, err = m.send(ctx, agent, f, want.tell); err != nil || f.Address == "" {
@@ -252,6 +256,20 @@ func (m *Moves) welcome(ctx context.Context, f move.Forward, want sent) (move.Fo
 	return f, err
 }
 
+// unwelcome has the server of the database admit no clients of a server any more whose forward is over.
+func (m *Moves) unwelcome(ctx context.Context, f move.Forward, want sent) (move.Forward, error) {
+	if want.gone || f.Address == "" {
+		return f, nil
+	}
+	from := f.Address
+	f.Address = ""
+	f, err := m.welcome(ctx, f, want)
+	if err != nil {
+		f.Address = from // they are admitted still
+	}
+	return f, err
+}
+
 // Forwards lists the servers that send on, the oldest first.
 func (m *Moves) Forwards(ctx context.Context) ([]move.Forward, error) {
 	return ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]move.Forward, error) {
@@ -293,20 +311,20 @@ func (m *Moves) EndForwards(ctx context.Context, db id.DatabaseID, on id.ServerI
 // sendOn stores that the server that is left sends on who still comes, as long as the order says, and the one that the database
 // comes to no more: that ends it as soon as it serves.
 func (t *turn) sendOn(ctx context.Context, tx ports.Tx) error {
-	all, err := tx.Forwards().Of(ctx, t.Record.ID)
-	if err != nil {
+	if err := forget(ctx, tx, t.Record.ID, t.to.ID); err != nil || t.Input.Forward <= 0 {
 		return err
-	}
-	if slices.ContainsFunc(all, func(f move.Forward) bool { return f.ServerID == t.to.ID }) {
-		if err := tx.Forwards().Remove(ctx, t.Record.ID, t.to.ID); err != nil {
-			return err
-		}
-	}
-	if t.Input.Forward <= 0 {
-		return nil
 	}
 	now := t.m.base.Clock.Now()
 	return tx.Forwards().Put(ctx, move.Forward{
 		DatabaseID: t.Record.ID, ServerID: t.from.ID, CreatedAt: now, Until: now.Add(t.Input.Forward), NextAt: now,
 	})
+}
+
+// forget removes a forward, if there is one.
+func forget(ctx context.Context, tx ports.Tx, db id.DatabaseID, on id.ServerID) error {
+	all, err := tx.Forwards().Of(ctx, db)
+	if err != nil || !slices.ContainsFunc(all, func(f move.Forward) bool { return f.ServerID == on }) {
+		return err
+	}
+	return tx.Forwards().Remove(ctx, db, on)
 }
