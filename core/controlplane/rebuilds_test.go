@@ -244,6 +244,7 @@ func TestWhatIsOpenOnALostServer(t *testing.T) {
 	ok(t, err)
 	ok(t, list[0].Err)
 	equal(t, "the backup", w.operation(backup.ID).Status, operation.Failed)
+	refusedOn(t, "its server, to which it may go back", errOf(w.Operator.RemoveServer(w.ctx, w.machine.ID)), "server")
 	canceled := must(w.Operator.CancelOperation(w.ctx, list[0].Operation.ID))(t)
 	equal(t, "canceled", canceled.Status, operation.Canceled)
 	equal(t, "server", w.reached(w.source()).Record().ServerID, w.machine.ID)

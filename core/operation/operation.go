@@ -18,7 +18,7 @@ type Operation struct {
 	AccountID  id.AccountID    `db:"account_id"`
 	DatabaseID id.DatabaseID   `db:"database_id"`
 	ServerID   id.ServerID     `db:"server_id"` // of the database
-	OtherID    id.ServerID     `db:"other_id"`  // of a move: the server that the database comes to, then the one that it has left
+	OtherID    id.ServerID     `db:"other_id"`  // of a move: where it comes to, then what it has left; of a rebuild: what is gone
 	Kind       Kind            `db:"kind"`
 	Logins     bool            `db:"logins"` // Spec.Logins of its kind
 	Status     Status          `db:"status"`

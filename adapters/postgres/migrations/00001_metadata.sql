@@ -508,6 +508,7 @@ CREATE TABLE mail_lanes (
 -- Operations, audit entries and events outlive their database, so they do not refer to it. The kinds are those that the hosts
 -- register. bytes_done and bytes_total are of the part of the operation that is under way; a total of 0 where that is not known.
 -- other_id is the second server of a move: where the database comes to, and then the one that it has left. It takes room there, too.
+-- Of a rebuild it is the server that is gone, which is not removed before: the record may go back to it.
 -- user_id is the person beside the name of the key, which changes when the key is replaced; NULL where there is none. It outlives
 -- the person, too.
 CREATE TABLE operations (

@@ -120,6 +120,7 @@ func (r *Rebuilds) Order(
 		}
 		locked.ServerID = left.On.ID
 		o = r.base.Work.Queued(locked, Kind, operation.Encode(input), work.Origin{Actor: audit.Operator})
+		o.OtherID = left.From.ID // to which the record goes back if it fails
 		if err := tx.Operations().Add(ctx, o); err != nil {
 			return err
 		}
