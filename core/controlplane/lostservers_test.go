@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/controlplane/moves"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
 // burns has a server be gone for good, and an operator say so.
@@ -42,4 +46,83 @@ func TestAForwardOfALostServer(t *testing.T) {
 	w.later(2 * time.Minute)
 	equal(t, "forwards of one that is gone", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
 	must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t)
+}
+
+// A server that is gone before it has let customers in has nothing that the one does not have that was left: there it is again,
+// and what was decided meanwhile counts.
+func TestATargetThatIsLostAtThePivot(t *testing.T) {
+	for name, suspended := range map[string]bool{"served": false, "suspended": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.movable()
+			third, _ := w.another("three", 0)
+			w.Monitor.Once(w.ctx)
+			o := must(w.moves(w.ControlPlane, func(q *moves.Request) { q.Forward = time.Hour }))(t)
+			w.during("Serve", func() { w.server.SetUnreachable(true) })
+			w.tryForAnHour()
+			equal(t, "server at the pivot", w.reached(w.source()).Record().ServerID, w.other().ID)
+			db := w.source()
+			if suspended {
+				must(w.Operator.Suspend(w.ctx, w.account.ID, "it does not pay"))(t)
+			}
+			w.burns(w.other().ID)
+			list, _, err := w.Operator.RecoverServer(w.ctx, operator.Recovery{
+				Server: w.other().ID, On: []id.ServerID{third.ID}, Order: anOrder,
+			})
+			ok(t, err)
+			equal(t, "databases that are made anew", len(list), 0)
+			equal(t, "the owner logs in", w.comesTo(w.home()), !suspended)
+			equal(t, "the move", w.operation(o.ID).Status, operation.Failed)
+			must(w.Operator.Resume(w.ctx, w.account.ID, "it pays"))(t)
+			w.later(time.Minute)
+			equal(t, "the owner logs in, in the end", w.comesTo(w.home()), true)
+			equal(t, "server", w.reached(db).Record().ServerID, w.machine.ID)
+			equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
+			w.wantFindings()
+			must(w.Operator.RemoveServer(w.ctx, w.other().ID))(t)
+		})
+	}
+}
+
+// Metadata of the middle of a move that has succeeded since, and whose source is gone: the order to end it concludes it.
+func TestAMoveThatSucceededAndWhoseSourceIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	o := must(w.moves(w.ControlPlane))(t)
+	var restore func()
+	w.inCall("Follow", 0, func() (f fakeagent.Fault) {
+		restore = w.store.Backup()
+		return f
+	})
+	w.work(w.ControlPlane)
+	restore()
+	w.burns(w.machine.ID)
+	must(w.Operator.FailOperation(w.ctx, o.ID, gone(anOrder)))(t)
+	w.tryForAnHour()
+	w.tryForAnHour()
+	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other().ID)
+	equal(t, "the owner logs in", w.comesTo(w.server), true)
+}
+
+// A clone that is whole when the server of its source is lost is one.
+func TestACloneOfALostServerThatIsWhole(t *testing.T) {
+	w := newWorld(t)
+	theCloneElsewhere.prepare(w)
+	theCloneElsewhere.begin(w, w.ControlPlane)
+	w.losing("Switch", 0)
+	for range 30 {
+		if w.server.Calls("Switch") > 0 {
+			break
+		}
+		must(w.Work.RunNext(w.ctx))(t)
+		w.clock.Advance(time.Second)
+	}
+	w.server.OnCall(nil)
+	o := w.lastOfSource()
+	equal(t, "status", o.Status, operation.Running)
+	w.burns(o.ServerID)
+	must(w.Operator.FailOperation(w.ctx, o.ID, gone(anOrder)))(t)
+	w.tryForAnHour()
+	equal(t, "status, in the end", w.operation(o.ID).Status, operation.Succeeded)
 }

@@ -3,11 +3,13 @@ package clones
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -71,10 +73,16 @@ func (t turn) End(ctx context.Context, e work.Ending) (work.Next, error) {
 }
 
 // Lost implements work.Steps: the source's server is gone. What the clone's server has is taken back as far as it answers, unless
-// the clone is whole.
+// the clone is whole: then it is concluded.
 func (t turn) Lost(ctx context.Context, cause *fault.Error) (work.Next, error) {
 	if t.Input.Elsewhere() {
 		if err := t.Close(ctx, t.at); command.RefusedFor(err, command.ReasonCompleted) {
+			switch {
+			case t.Stage == clone.Settling:
+				return t.settle(ctx)
+			case clone.Machine.Admits(t.Stage, stage.Refused):
+				return t.Fail(ctx, cause) // from where it is concluded
+			}
 			return t.Concluded(ctx)
 		}
 	}

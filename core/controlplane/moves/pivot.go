@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -137,16 +138,21 @@ func (t *turn) pivot(ctx context.Context, on stage.Event) error {
 		if err := t.sendOn(ctx, tx); err != nil {
 			return err
 		}
-		return t.m.base.Audit(ctx, tx, t.Record, t.Of.Actor, audit.DatabaseMoved, audit.Details{
-			"operationId": string(t.Of.ID), "from": t.from.Name, "to": t.to.Name, "host": t.to.PublicHost,
-			"postgresVersion": versions(t.Record.PostgresVersion, t.to.PostgresVersion),
-		})
+		return t.moved(ctx, tx, t.from.Server, t.to.Server)
 	})
 	if err != nil {
 		return err
 	}
 	t.Record, err = t.m.base.Record(ctx, t.Record.ID)
 	return err
+}
+
+// moved logs that the record names another server.
+func (t *turn) moved(ctx context.Context, tx ports.Tx, from, to server.Server) error {
+	return t.m.base.Audit(ctx, tx, t.Record, t.Of.Actor, audit.DatabaseMoved, audit.Details{
+		"operationId": string(t.Of.ID), "from": from.Name, "to": to.Name, "host": to.PublicHost,
+		"postgresVersion": versions(t.Record.PostgresVersion, to.PostgresVersion),
+	})
 }
 
 // serve has the other server let customers in, again and again until it has, and then the one that is left send on. What a move

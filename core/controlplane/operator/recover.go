@@ -65,13 +65,13 @@ func (o *Operator) RecoverServer(ctx context.Context, q Recovery) (list []Recove
 		}
 		left = append(left, found)
 	}
-	all, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Storage().Between(ctx, from.ID, "", "")
-	})
+	stuck, err := o.endAll(ctx, from.ID, q.Order)
 	if err != nil {
 		return nil, left, err
 	}
-	stuck, err := o.endAll(ctx, from.ID, q.Order)
+	all, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Storage().Between(ctx, from.ID, "", "") // a move that has ended may have taken one back
+	})
 	if err != nil {
 		return nil, left, err
 	}

@@ -65,7 +65,7 @@ func (e *Engine) WhenAtRest(
 // GiveUp has an operation ended on an operator's order, for at most so long, and returns it as it is then: it may have been too
 // late, so that it succeeds or goes on. also is written in the transaction that takes it. DATABASE_STATE_CONFLICT: it has ended,
 // or a worker has it for longer than such an order waits, see AtRest. Every other error leaves it open, for workers to go on
-// with.
+// with, and says that the order was not carried out.
 func (e *Engine) GiveUp(
 	ctx context.Context, op id.OperationID, by operation.Order, most time.Duration, also func(context.Context, ports.Tx) error,
 ) (operation.Operation, error) {
@@ -87,16 +87,18 @@ func (e *Engine) GiveUp(
 		return o, err
 	}
 	k := e.kinds[taken.Kind]
-	l, ordered := e.hold(ctx, taken), false
+	l, ordered, done := e.hold(ctx, taken), false, false
 	err = e.work(l, func(ctx context.Context, l *Lease) (Next, error) {
 		if ordered {
 			return k.step(ctx, l)
 		}
 		ordered = true
-		return k.giveUp(ctx, l, by)
+		next, err := k.giveUp(ctx, l, by)
+		done = err == nil
+		return next, err
 	}, func() error { return nil })
 	now := l.Operation()
-	if now.Status.Final() || errors.Is(err, errAgain) {
+	if now.Status.Final() || done || errors.Is(err, errAgain) { // what comes after the order goes on by itself
 		err = nil
 	}
 	return now, err
