@@ -36,7 +36,7 @@ func (x *Relocator) depart(ctx context.Context, e protocol.Command, c command.De
 		}
 	}
 	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.DepartReply, append(forgetStatements(string(c.DatabaseID)),
-		"DELETE FROM ledger.parted WHERE operation_id = "+pg.Quote(e.OperationID))...)
+		"DELETE FROM ledger.parted WHERE database_id = "+pg.Quote(string(c.DatabaseID)))...)
 	x.AskForSweep()
 	return none, err
 }

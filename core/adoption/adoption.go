@@ -25,6 +25,7 @@ const (
 	Lost    Fate = "lost"    // its server has nothing that could serve: it is deleted, and there is nothing to recover
 	Dropped Fate = "dropped" // it is deleted, with a verified backup before
 	Bare    Fate = "bare"    // it is deleted without a backup
+	Left    Fate = "left"    // it is another server's database: this one gives up what it still has of it
 )
 
 // Input is the input of an operation that adopts a database.

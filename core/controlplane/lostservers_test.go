@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/controlplane/adoptions"
+	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
@@ -25,6 +29,13 @@ func (w *world) goesAway(of id.ServerID) {
 	w.fleet.Server(of).SetUnreachable(true)
 	w.clock.Advance(time.Hour)
 	w.Monitor.Once(w.ctx)
+}
+
+// left asks for the database of a server that its record does not name.
+func left(on id.ServerID, drop bool) adoptions.Asked {
+	q := adoptions.Asked{Server: on, Database: "shop", Order: anOrder}
+	q.Drop = drop
+	return q
 }
 
 // Of a server that sends on, and is gone, nobody is admitted any more once that is over: its address may be another machine's. It
@@ -103,6 +114,87 @@ func TestAMoveThatSucceededAndWhoseSourceIsLost(t *testing.T) {
 	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
 	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other().ID)
 	equal(t, "the owner logs in", w.comesTo(w.server), true)
+}
+
+// Metadata of before a move name a server that was given back since: nobody there says that the database has left it.
+func TestADatabaseThatHasLeftALostServerIsAdopted(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	restore := w.store.Backup()
+	must(w.moves(w.ControlPlane))(t)
+	w.work(w.ControlPlane)
+	restore()
+	w.goesAway(w.machine.ID)
+	q := left(w.other().ID, false)
+	refused(t, errOf(w.Operator.Adopt(w.ctx, q)), fault.AgentError)
+	q.Order = gone(q.Order)
+	refusedOn(t, "one that takes databases", errOf(w.Operator.Adopt(w.ctx, q)), "serverGone")
+	w.burns(w.machine.ID)
+	must(w.Operator.Adopt(w.ctx, q))(t)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other().ID)
+	equal(t, "the owner logs in", w.comesTo(w.server), true)
+}
+
+// A server that was taken for gone, and comes back, still serves what was made anew elsewhere. It gives that up on an order, while
+// the other one serves.
+func TestALostServerThatComesBack(t *testing.T) {
+	w := newLostWorld(t)
+	w.recovers()
+	w.server.SetUnreachable(false)
+	w.wantFindings(doctor.DatabaseElsewhere, doctor.FileUnknown)
+	equal(t, "both serve it", w.comesTo(w.server) && w.comesTo(w.on), true)
+	refused(t, errOf(w.Operator.Adopt(w.ctx, left(w.machine.ID, false))), fault.DatabaseStateConflict)
+	w.on.SetUnreachable(true)
+	refused(t, errOf(w.Operator.Adopt(w.ctx, left(w.machine.ID, true))), fault.AgentError)
+	w.on.SetUnreachable(false)
+	equal(t, "it is served still", w.comesTo(w.server), true)
+	done := must(w.Operator.Adopt(w.ctx, left(w.machine.ID, true)))(t)
+	equal(t, "fate", string(done.Fate), "left")
+	equal(t, "databases", len(w.server.Databases()), 0)
+	equal(t, "the owner logs in", w.comesTo(w.on), true)
+	w.wantFindings()
+	refusedOn(t, "again", errOf(w.Operator.Adopt(w.ctx, left(w.machine.ID, true))), "database")
+	must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t)
+}
+
+// A server that was away when a database left it has it still, and keeps backups that nobody else has.
+func TestASourceThatComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	must(w.moves(w.ControlPlane))(t)
+	w.during("Serve", func() { w.home().SetUnreachable(true) })
+	w.tryForAnHour()
+	w.tryForAnHour()
+	equal(t, "status", w.newest().Status, operation.Succeeded)
+	w.home().SetUnreachable(false)
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To = w.machine.ID }))(t)
+	w.work(w.ControlPlane)
+	equal(t, "a move back", w.newest().Status, operation.Failed)
+	must(w.Operator.Adopt(w.ctx, left(w.machine.ID, true)))(t)
+	equal(t, "files", w.home().Files(), 1)
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To = w.machine.ID }))(t)
+	w.work(w.ControlPlane)
+	w.wantAt(w.machine.ID)
+}
+
+// What a move that was given up has left at a server that was away, the doctor removes.
+func TestATargetThatComesBackAfterAMoveThatFailed(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	other := w.other()
+	o := must(w.moves(w.ControlPlane))(t)
+	w.during("Load", func() { w.server.SetUnreachable(true) })
+	w.tried()
+	w.clock.Advance(time.Minute)
+	equal(t, "status", must(w.Operator.FailOperation(w.ctx, o.ID, anOrder))(t).Status, operation.Failed)
+	w.server.SetUnreachable(false)
+	w.clock.Advance(time.Minute)
+	for _, d := range must(w.Operator.Examine(w.ctx, other, checkups.Options{Repair: true, Patience: brief.Patience}))(t) {
+		if !d.Repaired {
+			t.Errorf("%s is not repaired: %v", d.Code, d.Failed)
+		}
+	}
+	w.wantAt(w.machine.ID)
 }
 
 // A clone that is whole when the server of its source is lost is one.

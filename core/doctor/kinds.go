@@ -145,7 +145,7 @@ var Kinds = []Kind{
 	{DatabaseUnknown, "the agent's ledger has a database without a record: database adopt, or database drop-unknown", Nothing},
 	{
 		DatabaseElsewhere, "the server has a database whose record names another server, and no move is open: database adopt, where " +
-			"the other one has it no more", CloseOperation,
+			"the other one has it no more, and otherwise database drop-unknown", CloseOperation,
 	},
 	{DatabaseGone, "PostgreSQL has no database with the OID in the ledger", Nothing},
 	{DatabaseRenamed, "the database has another name", Nothing},

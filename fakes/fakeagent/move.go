@@ -324,7 +324,10 @@ func (s *Server) depart(op id.OperationID, c command.Depart) (none command.None,
 	}
 	s.forgetMove(op)
 	s.forgetDatabase(c.DatabaseID)
-	m.followed, s.ended[op] = false, true
+	for _, kept := range s.moves { // PostgreSQL drops slots with their database
+		kept.followed = kept.followed && kept.database != c.DatabaseID
+	}
+	s.ended[op] = true
 	return none, nil
 }
 

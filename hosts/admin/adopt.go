@@ -45,20 +45,24 @@ func (a *adopting) asked(ctx context.Context, o *operator.Operator) (q adoptions
 
 func (m *metadata) databaseAdopt() *cobra.Command {
 	var a adopting
+	gone := false
 	cmd := a.flags(&cobra.Command{
 		Use: "adopt", Short: "make a record for a database that a server has and the metadata do not know",
 		Long: "Make a record for a database that a server has and the metadata do not know, as after the metadata were restored to\n" +
 			"an earlier moment. Its customer goes on working. What the server knows of it comes back: names, roles, limits,\n" +
 			"allowlist, query timeouts. What does not is printed; the passwords in force stay, and are to be rotated, as nobody can\n" +
 			"be shown them. One that the server has out of service becomes a deleted one, which database recover brings back.\n" +
-			"One that has moved to the server since, and whose record names the server where it was, is this one's again at once.",
+			"One that has moved to the server since, and whose record names the server where it was, is this one's again at once;\n" +
+			"where the latter is gone for good, with --server-gone.",
 	})
+	cmd.Flags().BoolVar(&gone, "server-gone", false, serverGoneUsage)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 			q, err := a.asked(ctx, o)
 			if err != nil {
 				return nil, err
 			}
+			q.Order.ServerGone = gone
 			return a.adopt(ctx, cmd, o, q)
 		})
 	}
@@ -72,7 +76,9 @@ func (m *metadata) databaseDropUnknown() *cobra.Command {
 		Use: "drop-unknown", Short: "delete a database that a server has and the metadata do not know",
 		Long: "Delete a database that a server has and the metadata do not know, as any other: a verified backup is made, it is\n" +
 			"taken out of service, and until its time of recovery is over database recover brings it back. What is left of one that\n" +
-			"is not whole goes the same way. Nothing is touched that this service has not made.",
+			"is not whole goes the same way. Nothing is touched that this service has not made.\n" +
+			"Of one that has left the server, and serves at the one that its record names, the server gives up what it still has:\n" +
+			"customers are kept out, and it is dropped at once, without a backup.",
 	}))
 	cmd.Flags().BoolVar(&bare, "without-backup", false, "make no backup, as where none can be verified")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -13,6 +13,7 @@ func TestWhatServersHaveAndNobodyKnows(t *testing.T) {
 		return append([]string{"database", verb, "--server=" + w.server, "--reason=because"}, more...)
 	}
 	w.refuses("it has a record: shop is active", of("adopt", "--database="+shop)...)
+	w.refuses("it has a record: shop is active", of("adopt", "--database="+shop, "--server-gone")...)
 	w.refuses("it has a record: shop is active", of("drop-unknown", "--database="+shop, "--yes")...)
 	w.refuses("without a terminal, this needs --yes", of("drop-unknown", "--database=nobody")...)
 	w.refuses("server: no server is called", "database", "adopt", "--server=none", "--database=x", "--reason=because")

@@ -69,11 +69,13 @@ type Adopted struct {
 // one. Asked again, it returns what was queued.
 //
 // One that has a record, and has moved to the server since the moment that the metadata went back to, is its own again: see
-// rehome. Nothing is queued for that.
+// rehome; the order may say that the server which the record names is gone for good. With Drop, the server gives up what it has
+// of a database that has left it: see dropLeft. Nothing is queued for that.
 //
 // VALIDATION_ERROR on "reason"; on "database": the agent has none of that name; on "account": there is none, or the agent knows
-// another one for it; on "name": another record on the server has it. DATABASE_STATE_CONFLICT: it has a record, or not the marks
-// of this service, or is not whole. AGENT_ERROR: the agent does not answer.
+// another one for it; on "name": another record on the server has it; on "serverGone": it is not, or nothing is asked of another
+// server. DATABASE_STATE_CONFLICT: it has a record, or not the marks of this service, or is not whole. AGENT_ERROR: the agent
+// does not answer.
 func (a *Adoptions) Adopt(ctx context.Context, q Asked) (done Adopted, err error) {
 	if err := q.Order.Check(); err != nil {
 		return done, err
@@ -97,10 +99,15 @@ func (a *Adoptions) Adopt(ctx context.Context, q Asked) (done Adopted, err error
 	if err != nil {
 		return done, err
 	}
-	if of, err := a.base.Record(ctx, has.DatabaseID); err == nil && of.ServerID != s.ID {
-		return a.rehome(ctx, q, of, s, has)
-	} else if base.NotFound(err, nil) != nil {
+	switch of, err := a.base.Record(ctx, has.DatabaseID); {
+	case base.NotFound(err, nil) != nil:
 		return done, err
+	case err == nil && of.ServerID != s.ID && q.Drop:
+		return a.dropLeft(ctx, q, of, s, has)
+	case err == nil && of.ServerID != s.ID:
+		return a.rehome(ctx, q, of, s, has)
+	case q.Order.ServerGone:
+		return done, fault.Invalid("serverGone", "is about the server that a record names, and it has none")
 	}
 	draft, roles, allowlist, err := a.draft(ctx, q, s, agent, has, found)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/ports"
@@ -115,7 +116,7 @@ func (l *checkup) compare(ctx context.Context, after, last id.DatabaseID, list [
 // unexpected is about a database that the server has, and that is not one of its own by the metadata. One that moves is nothing
 // to be told.
 func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) error {
-	elsewhere, moves, known := "", false, false
+	elsewhere, moves, stands := "", false, false
 	err := l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		r, err := tx.Databases().Get(ctx, d.DatabaseID)
 		if err != nil {
@@ -127,8 +128,10 @@ func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) e
 		on, err := tx.Servers().Get(ctx, r.ServerID)
 		elsewhere, moves = on.Name, r.ServerID == l.server.ID // it has come just now
 		if err == nil {
-			_, err = tx.Operations().Get(ctx, d.MadeBy)
-			known, err = err == nil, base.NotFound(err, nil)
+			var made operation.Operation
+			made, err = tx.Operations().Get(ctx, d.MadeBy)
+			// One that has failed was given up while the server was away, and has left this.
+			stands, err = err == nil && made.Status == operation.Succeeded, base.NotFound(err, nil)
 		}
 		return err
 	})
@@ -142,7 +145,7 @@ func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) e
 		l.found = append(l.found, doctor.Finding{
 			Code: doctor.DatabaseElsewhere, DatabaseID: d.DatabaseID, Subject: d.Name, Want: "at " + elsewhere, Has: "here",
 			// Nobody ever got into one of an operation that was not over: it is not the one that customers have.
-			OperationID: d.MadeBy, Epoch: math.MaxInt64, NoRepair: l.files.Behind || known || d.Open,
+			OperationID: d.MadeBy, Epoch: math.MaxInt64, NoRepair: l.files.Behind || stands || d.Open,
 		})
 	default:
 		l.found = append(l.found, doctor.ExamineDatabase(nil, &d)...)

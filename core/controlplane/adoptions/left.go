@@ -1,0 +1,127 @@
+package adoptions
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/adoption"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// dropLeft has a server give up what it still has of a database that is another one's by its record, and serves there: it was
+// away when the database left it, or was taken for gone. Customers are kept out of it first. What it holds is lost, but for
+// backups that the other server does not have.
+//
+// DATABASE_STATE_CONFLICT: the other server does not have it in service, it is another database, work on it is open, or one of
+// the servers has heard of what the metadata lack. AGENT_ERROR: one of the agents does not answer, or does not do it: asked
+// again, it goes on.
+func (a *Adoptions) dropLeft(
+	ctx context.Context, q Asked, of database.Record, on server.Server, has command.InventoryDatabase,
+) (Adopted, error) {
+	at, err := a.serving(ctx, of)
+	if err == nil {
+		err = a.ownKey(ctx, of, has)
+	}
+	for _, s := range []id.ServerID{on.ID, of.ServerID} {
+		if err == nil {
+			err = inStep(a.base.InStep(ctx, s))
+		}
+	}
+	if err != nil {
+		return Adopted{}, err
+	}
+	err = a.base.UpdateStored(ctx, of.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		if err := base.Idle(ctx, tx, locked.ID); err != nil {
+			return err
+		}
+		if locked.ServerID != at.ID {
+			return fault.New(fault.DatabaseStateConflict, "its record has just been changed")
+		}
+		return a.base.Audit(ctx, tx, locked, audit.Operator, audit.AdoptRequested, audit.Details{
+			"name": locked.Name, "server": on.Name, "operator": q.Order.By, "reason": q.Order.Reason, "fate": string(adoption.Left),
+		})
+	})
+	if err != nil {
+		return Adopted{}, err
+	}
+	unremoved, err := a.giveUp(ctx, of.ID, on.ID, at.ID)
+	if err != nil {
+		return Adopted{}, fault.Wrap(err, fault.AgentError, "the agent of %s has not given it up: %s", on.Name, base.WhyRefused(err))
+	}
+	notes := []string{on.Name + " has it no more; it is the database of " + at.Name}
+	if unremoved != nil {
+		notes = append(notes, on.Name+" may still have files of its backups: "+base.WhyRefused(unremoved))
+	}
+	return Adopted{Record: of, Fate: adoption.Left, Notes: notes}, nil
+}
+
+// inStep makes a refusal of what says that the metadata are behind.
+func inStep(err error) error {
+	if err != nil && !fault.Has(err, fault.AgentError) {
+		err = fault.Wrap(err, fault.DatabaseStateConflict, "%s", err)
+	}
+	return err
+}
+
+// serving is the server of a record, which has the database in service.
+func (a *Adoptions) serving(ctx context.Context, of database.Record) (server.Server, error) {
+	at, agent, err := a.base.ServerOf(ctx, of.ServerID)
+	if err != nil {
+		return at, err
+	}
+	has, err := base.InventoryOf(ctx, agent, of.ID)
+	open, serves := doctor.Open(of.Status)
+	switch {
+	case err != nil:
+		err = fault.Wrap(err, fault.AgentError, "the agent of %s, which the record names, does not say whether it has it: %s",
+			at.Name, err)
+	case has == nil:
+		err = fault.New(fault.DatabaseStateConflict, "%s, which the record names, does not have it: adopt it", at.Name)
+	case !serves || !has.Made || has.Isolated != "" || has.Open != open:
+		err = fault.New(fault.DatabaseStateConflict, "%s, which the record names, does not have it in service: it is %s", at.Name,
+			of.Status)
+	}
+	return at, err
+}
+
+// giveUp has a server shut customers out of a database, drop it, and remove the backups that the other one has, too; unremoved is
+// why these may still be there. The operation has no record, as that of every command by which a difference is mended.
+func (a *Adoptions) giveUp(ctx context.Context, db id.DatabaseID, on, at id.ServerID) (unremoved, err error) {
+	agent, err := a.base.AgentOf(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, base.AskTime)
+	defer cancel()
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](a.base.Entropy)}
+	if _, err := ports.Do(ctx, agent, fence, command.Part{DatabaseID: db, Closed: true}); err != nil {
+		return nil, err
+	}
+	if _, err := ports.Do(ctx, agent, fence, command.Depart{DatabaseID: db}); err != nil {
+		return nil, err
+	}
+	there, err := a.base.AgentOf(ctx, at)
+	if err != nil {
+		return err, nil
+	}
+	has, err := base.BackupsAt(ctx, there, db)
+	if err != nil {
+		return err, nil
+	}
+	kept, err := base.BackupsAt(ctx, agent, db)
+	if err != nil {
+		return err, nil
+	}
+	kept = slices.DeleteFunc(kept, func(f backup.Filename) bool { return slices.Contains(has, f) })
+	_, err = ports.Do(ctx, agent, fence, command.Leave{DatabaseID: db, Kept: kept})
+	return err, nil
+}
