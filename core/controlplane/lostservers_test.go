@@ -59,6 +59,23 @@ func TestAForwardOfALostServer(t *testing.T) {
 	must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t)
 }
 
+// A server that cannot be told that the allowlist has changed goes by the former one: nobody is admitted from there meanwhile.
+func TestAForwardThatCannotBeToldOfAChange(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	from := netip.MustParseAddr(must(w.Operator.Forwards(w.ctx))(t)[0].Address)
+	admitted := func() bool { return w.server.CanLogIn(from, "shop", w.latest.Username, w.latest.Password) }
+	w.goesAway(w.machine.ID)
+	must(w.Allowlist.Add(w.ctx, w.reached(w.source()), "198.51.100.0/24", ""))(t)
+	w.later(2 * time.Minute)
+	equal(t, "while it is away", admitted(), false)
+	w.home().SetUnreachable(false)
+	w.Monitor.Once(w.ctx)
+	w.later(time.Minute)
+	equal(t, "once it has been told", admitted() && w.comesTo(w.home()), true)
+}
+
 // A server that is gone before it has let customers in has nothing that the one does not have that was left: there it is again,
 // and what was decided meanwhile counts.
 func TestATargetThatIsLostAtThePivot(t *testing.T) {

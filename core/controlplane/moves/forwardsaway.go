@@ -11,13 +11,12 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// awayEvery is how often it is looked for forwards that are over at servers that do not answer, of which no other round asks
-// anything.
+// awayEvery is how often forwards of servers that do not answer are looked at: no other round asks anything of these.
 const awayEvery = time.Minute
 
 // concludeAway ends forwards that are over of servers that do not answer, as far as that can be done without them: nobody is
 // admitted from there any more, as the address may be another machine's some day, and of a server that is gone for good nothing
-// is left.
+// is left. Where one cannot be told what has changed, such as the allowlist, nobody is admitted from there until it can.
 func (m *Moves) concludeAway(ctx context.Context, now time.Time) (failed error) {
 	var all []move.Forward
 	away := map[id.ServerID]server.Server{}
@@ -51,15 +50,19 @@ func (m *Moves) concludeAway(ctx context.Context, now time.Time) (failed error) 
 	return failed
 }
 
-// conclude is concludeAway of one forward, where it is over and due.
+// conclude is concludeAway of one forward that is due.
 func (m *Moves) conclude(ctx context.Context, now time.Time, f move.Forward, gone bool) error {
 	want, err := m.wanted(ctx, f)
+	over := f.Over(now) || want.gone && gone
 	switch {
-	case err != nil, now.Before(f.NextAt), !f.Over(now) && !(want.gone && gone):
+	case err != nil, now.Before(f.NextAt), want.gone && !gone:
 		return err
-	case !gone && (want.gone || f.Address == "") && !f.Forgotten(now):
+	case over && !gone && f.Address == "" && !f.Forgotten(now):
 		return nil // its server is told once it answers
+	case !over && (f.Address == "" || f.Sent == markOf(want.tell)):
+		return nil
 	}
 	next, untold := m.unwelcome(ctx, f, want)
-	return m.keep(ctx, next, gone, untold)
+	next.Sent = ""
+	return m.keep(ctx, next, over && gone, untold)
 }
