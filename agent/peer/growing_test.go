@@ -119,8 +119,8 @@ func TestAFileThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A file that is being written may give nothing for long, and a connection may break off unseen meanwhile. The peer was not away for
-// that: it is asked again.
+// A file that is being written may give nothing for long, and a connection may break off unseen meanwhile. The peer was not away
+// for that: it is asked again.
 func TestAFileThatBreaksOffAfterALongSilence(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get(fromKey) != "0" {

@@ -28,8 +28,8 @@ type Load struct {
 	// its name. In one of another database's, it is no role of the copy: what it owned belongs to the owner, it is granted
 	// nothing, and policies are without it.
 	Names []Renaming `json:"names"`
-	// Compare says whether rows are compared with the manifest, which reads the copy once. The schema always is. An upload has
-	// nothing that either could be compared with.
+	// Compare says whether rows are compared with the manifest, which reads the copy once where that has digests of them. The schema
+	// always is. An upload has nothing that either could be compared with.
 	Compare bool `json:"compare"`
 	// Rehearsal says that the copy never becomes a database: what does not work at this server is told, and Switch refuses it.
 	Rehearsal bool `json:"rehearsal,omitempty"`
