@@ -152,8 +152,8 @@ func TestADatabaseThatHasLeftALostServerIsAdopted(t *testing.T) {
 	equal(t, "the owner logs in", w.comesTo(w.server), true)
 }
 
-// A server that was taken for gone, and comes back, still serves what was made anew elsewhere. It gives that up on an order, while
-// the other one serves.
+// A server that was taken for gone, and comes back, still serves what was made anew elsewhere. It gives that up on an order,
+// while the other one serves.
 func TestALostServerThatComesBack(t *testing.T) {
 	w := newLostWorld(t)
 	w.recovers()

@@ -423,7 +423,7 @@ func TestTheWayOutOfAMove(t *testing.T) {
 		want string
 	}{
 		"there": {"Load", false, "failed active"}, "gone": {"Load", true, "failed active"},
-		"there, after the pivot": {"Serve", false, "succeeded error"},
+		"there, after the pivot": {"Serve", false, "failed active"},
 		"gone, after the pivot":  {"Serve", true, "failed active"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -448,6 +448,8 @@ func TestTheWayOutOfAMove(t *testing.T) {
 			ended := must(w.Operator.FailOperation(w.ctx, o.ID, order))(t)
 			equal(t, "ended", w.endOf(ended), c.want)
 			equal(t, "open", len(w.openOnes()), 0)
+			equal(t, "the owner logs in", w.comesTo(w.home()), true)
+			equal(t, "server", w.reached(w.source()).Record().ServerID, w.machine.ID)
 		})
 	}
 }

@@ -55,7 +55,8 @@ func (m *metadata) databaseAdopt() *cobra.Command {
 			"One that has moved to the server since, and whose record names the server where it was, is this one's again at once;\n" +
 			"where the latter is gone for good, with --server-gone.",
 	})
-	cmd.Flags().BoolVar(&gone, "server-gone", false, serverGoneUsage)
+	cmd.Flags().BoolVar(&gone, "server-gone", false,
+		"the server that its record names is gone for good, is disabled, and nothing answers there: do not ask it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 			q, err := a.asked(ctx, o)

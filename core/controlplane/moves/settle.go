@@ -5,19 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
-	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
-	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -167,98 +162,6 @@ func (t *turn) close(ctx context.Context, what string, a ports.Agent) error {
 	return t.Call(ctx, what, func(ctx context.Context, f ports.Fence) error { return ports.Close(ctx, a, f) })
 }
 
-// Lost implements work.Steps. Before the pivot it is the database's server that is gone, and what the other one has of it is
-// taken back as far as it answers; where that has completed the move, as metadata that went back do not know, it is concluded.
-// Afterwards it is the other one. Until that is known to have served, the database goes back to the server that it has left,
-// which has all of it; then it is had back from what the one that is gone has left.
-func (t *turn) Lost(ctx context.Context, cause *fault.Error) (work.Next, error) {
-	switch {
-	case t.Stage == move.Serving:
-		return t.goBack(ctx, cause)
-	case move.Pivotal(t.Stage):
-		return t.Finish(ctx, t.Ending(operation.Fail, cause))
-	}
-	if err := t.close(ctx, "close_target", t.to.agent); command.RefusedFor(err, command.ReasonCompleted) {
-		if move.Machine.Admits(t.Stage, stage.Refused) {
-			return t.Fail(ctx, cause) // from where it is concluded
-		}
-		return t.Concluded(ctx)
-	}
-	return t.Finish(ctx, t.Ending(operation.Fail, cause))
-}
-
-// goBack makes the database that of the server again that it has left, and has that let customers in as before the move. Where
-// that one is gone, too, or has lost it, nothing is known of the database.
-func (t *turn) goBack(ctx context.Context, cause *fault.Error) (work.Next, error) {
-	_, err := t.m.base.PushTo(ctx, t.from.agent, t.Record.ID) // such as a suspension, before anybody gets in
-	if err == nil {
-		err = t.close(ctx, "close", t.from.agent)
-	}
-	switch {
-	case t.lost(ctx, err):
-		return work.Next{}, err
-	case err != nil && !base.RefusedForGood(err) && t.m.base.CheckGone(ctx, t.from.ID) != nil:
-		return work.Next{}, fault.Wrap(err, fault.AgentError,
-			"the server %s, which still has the database, does not let customers in: %s", t.from.Name, base.WhyRefused(err))
-	case err != nil:
-		return t.Finish(ctx, t.Ending(operation.Fail, cause))
-	}
-	e := t.Ending(operation.Fail, cause)
-	return t.Finish(ctx, e.After(func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Servers().Move(ctx, t.Record.ID, t.from.ID); err != nil {
-			return err
-		}
-		if err := forget(ctx, tx, t.Record.ID, t.from.ID); err != nil {
-			return err
-		}
-		err := base.Change(ctx, tx, t.Record.ID, func(r *database.Record) error {
-			r.AccessGeneration++
-			move.Become(r, t.from.PostgresVersion)
-			t.m.base.Arrived(r, nil)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return t.moved(ctx, tx, t.to.Server, t.from.Server)
-	}))
-}
-
-// Ending implements work.Steps.
-func (t *turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
-	details := audit.Details{"from": t.from.Name, "to": t.to.Name}
-	if on == operation.Succeed && t.Input.ClosedMs > 0 {
-		details["closedMilliseconds"] = strconv.FormatInt(t.Input.ClosedMs, 10)
-	}
-	unserved := on == operation.Succeed && t.Stage == move.Serving // an operator has given it up
-	if unserved {
-		t.note("the server %s has not let customers in: start the database", t.to.Name)
-	}
-	e := t.Logged(on, cause, audit.MoveFinished, details)
-	if on != operation.Succeed {
-		return e
-	}
-	e.Result = operation.Encode(move.Result{
-		Host: t.to.PublicHost, Port: t.to.PublicPort, PostgresVersion: t.to.PostgresVersion, ClosedMilliseconds: t.Input.ClosedMs,
-		Notes: append([]string{}, t.Input.Notes...),
-	})
-	return e.After(func(ctx context.Context, tx ports.Tx) error {
-		return errors.Join(t.barred(ctx, tx, unserved), t.kept(ctx, tx))
-	})
-}
-
-// barred stores that nobody knows who gets in.
-func (t *turn) barred(ctx context.Context, tx ports.Tx, is bool) error {
-	if !is {
-		return nil
-	}
-	return base.Change(ctx, tx, t.Record.ID, func(r *database.Record) error {
-		cell, err := r.Status.Decide(database.AccessLost)
-		r.Status = cell.Next
-		return err
-	})
-}
-
 // kept stores which backups stay at the server that is left: they cannot be used from here. What was kept here before is the
 // database's again.
 func (t *turn) kept(ctx context.Context, tx ports.Tx) error {
@@ -281,5 +184,3 @@ func (t *turn) kept(ctx context.Context, tx ports.Tx) error {
 	}
 	return nil
 }
-
-var _ work.Steps = (*turn)(nil)

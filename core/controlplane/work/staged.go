@@ -39,6 +39,12 @@ type Steps interface {
 	Lost(ctx context.Context, cause *fault.Error) (Next, error)
 }
 
+// Returning are Steps by which an operation may be taken back on an order that has come too far to fail or to be canceled.
+type Returning interface {
+	// Return takes an operation back; is says that it can be at this stage.
+	Return(ctx context.Context, cause *fault.Error) (next Next, is bool, err error)
+}
+
 // Turn is one step of an operation with stages, with what it is about.
 type Turn[In any] struct {
 	*Job[In]
@@ -88,8 +94,8 @@ func (k Staged[In]) step(ctx context.Context, j *Job[In]) (next Next, err error)
 	return next, err
 }
 
-// giveUp fails the operation, cancels it where it cannot fail any more but be taken back, or concludes it where only formalities
-// are left.
+// giveUp fails the operation, cancels it where it cannot fail any more, takes it back where it can be, or concludes it where only
+// formalities are left.
 func (k Staged[In]) giveUp(ctx context.Context, j *Job[In], by operation.Order) (Next, error) {
 	t, err := k.begin(ctx, j, by.ServerGone)
 	if err != nil {
@@ -105,6 +111,11 @@ func (k Staged[In]) giveUp(ctx context.Context, j *Job[In], by operation.Order) 
 		return t.Fail(ctx, by.Cause())
 	case k.Machine.Admits(t.Stage, stage.Cancel):
 		return t.advance(ctx, stage.Cancel)
+	}
+	if r, may := t.steps.(Returning); may {
+		if next, is, err := r.Return(ctx, by.Cause()); is || err != nil {
+			return next, err
+		}
 	}
 	return t.Finish(ctx, t.steps.Ending(operation.Succeed, nil))
 }
