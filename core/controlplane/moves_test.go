@@ -363,6 +363,25 @@ func TestBackupsThatStayBehind(t *testing.T) {
 	equal(t, "files left", w.server.Files(), 0)
 }
 
+// An order ends a move whose backups do not come along: they stay where they are, and the records say so.
+func TestAMoveThatIsEndedWithoutItsBackups(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	o := must(w.moves(w.ControlPlane))(t)
+	w.failing("AdoptBackup", 0, ports.ErrAgentUnreachable)
+	w.reachesStage(move.Settling)
+	w.clock.Advance(time.Minute)
+	equal(t, "status", must(w.Operator.FailOperation(w.ctx, o.ID, anOrder))(t).Status, operation.Succeeded)
+	kept := w.backups(w.reached(w.source()))[0]
+	equal(t, "kept by", kept.KeptBy, w.machine.ID)
+	equal(t, "damaged", kept.DamagedAt != nil, true)
+	equal(t, "files where it was", w.home().Files(), 1)
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To = w.machine.ID }))(t)
+	w.work(w.ControlPlane)
+	w.wantAt(w.machine.ID)
+	equal(t, "kept by, after a move back", w.backups(w.reached(w.source()))[0].KeptBy, id.ServerID(""))
+}
+
 // The server that a database comes to is served again and again after the pivot.
 func TestATargetThatDiesAtThePivot(t *testing.T) {
 	w := newWorld(t)

@@ -29,6 +29,7 @@ var moveCases = map[string]func(t *testing.T, p Pair){
 	"move of what was altered":        moveAltered,
 	"move with somebody in the way":   moveNotDeparted,
 	"move is not opened on its way":   moveNotOpened,
+	"move that is given up later":     moveGivenUpLater,
 	"move without what it needs":      moveOfNothing,
 	"move shows what is in its way":   moveObstructed,
 	"move of a stopped database":      moveStopped,
@@ -386,6 +387,33 @@ func moveNotDeparted(t *testing.T, p Pair) {
 	m.at.wantIn(t, m.at.login, true)
 	m.undo(t)
 	m.wantBack(t, true)
+}
+
+// A source that was never told to give the database up does so for an operation that has no record, whether customers are in it
+// or not.
+func moveGivenUpLater(t *testing.T, p Pair) {
+	for _, moved := range []bool{true, false} {
+		m := movingOf(t, p)
+		if moved {
+			m.walk(t)
+			m.tell(t, p.Target, m.serving(true))
+		}
+		m.at.wantIn(t, m.at.login, !moved)
+		unrecorded := ports.Fence{OperationID: newFence().OperationID}
+		for _, c := range []command.Command{
+			command.Part{DatabaseID: m.make.DatabaseID, Closed: true}, command.Depart{DatabaseID: m.make.DatabaseID},
+			command.Leave{DatabaseID: m.make.DatabaseID},
+		} {
+			noError(t, refusal(p.Source.Agent.Do(bounded(t), unrecorded, c)))
+		}
+		if slices.Contains(p.Source.Server.Databases(), m.make.Name) || slices.Contains(p.Source.Server.Logins(), m.make.Name) {
+			t.Error("the source still has the database")
+		}
+		m.to.wantIn(t, m.at.login, moved)
+		if moved {
+			noError(t, ports.Close(bounded(t), p.Source.Agent, m.fence))
+		}
+	}
 }
 
 // Until it serves, nobody opens the database at the target, nor takes it for one that stands.

@@ -2,11 +2,13 @@ package moves
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -19,9 +21,15 @@ import (
 // Between the pivot and the moment at which the other server lets customers in, both servers have all of the database, and nobody
 // gets in. By itself a move only goes forward from there; an order takes it back where the other server does not come to that.
 
-// Return implements work.Returning: the other server has not let customers in, and will not.
+// Return implements work.Returning: the other server has not let customers in, and will not. Once it has, the move has succeeded,
+// and what has not come along stays where it is.
 func (t *turn) Return(ctx context.Context, cause *fault.Error) (next work.Next, is bool, err error) {
-	if t.Stage != move.Serving {
+	switch t.Stage {
+	case move.Serving:
+	case move.Departing, move.Settling:
+		next, err = t.leaveRest(ctx)
+		return next, true, err
+	default:
 		return next, false, nil
 	}
 	if err := t.reachesSource(ctx); err != nil {
@@ -63,6 +71,30 @@ func (t *turn) Lost(ctx context.Context, cause *fault.Error) (work.Next, error) 
 		return t.Concluded(ctx)
 	}
 	return t.Finish(ctx, t.Ending(operation.Fail, cause))
+}
+
+// leaveRest ends a move although the server that is left may still have the database, closed, and backups that the other one has
+// not.
+func (t *turn) leaveRest(ctx context.Context) (work.Next, error) {
+	list, err := provision.Backups(ctx, t.m.base, t.Record.ID)
+	if err != nil {
+		return work.Next{}, err
+	}
+	has, err := base.BackupsAt(ctx, t.to.agent, t.Record.ID)
+	if err != nil {
+		return work.Next{}, fault.Wrap(err, fault.AgentError, "the server %s does not say which backups it has: %s", t.to.Name,
+			base.WhyRefused(err))
+	}
+	if t.Stage == move.Departing {
+		t.note("the server %s may still have the database, closed", t.from.Name)
+	}
+	t.Input.Kept = nil
+	for _, b := range list {
+		if !slices.Contains(has, b.Filename) {
+			t.keep(b.Filename, "the move was ended")
+		}
+	}
+	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }
 
 // reachesSource demands that the server that is left answers, and sends it what was decided meanwhile, such as a suspension,
