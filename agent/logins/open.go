@@ -12,9 +12,9 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// admitRole gives a prepared role its grants and its password, lets it log in, and proves that. In a database that is shut it may
-// log in from when that is lifted. A role that is not admitted stays shut; one that an admission had opened, and not proven, is
-// shut again.
+// admitRole gives a prepared role its grants and its password, lets it log in, and proves that. In a database that is shut, or
+// that the command knows to be stopped, it may log in from when that is over. A role that is not admitted stays shut; one that an
+// admission had opened, and not proven, is shut again.
 func (x *Logins) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
@@ -40,7 +40,7 @@ func (x *Logins) openProven(ctx context.Context, l loginRow, c command.AdmitRole
 		return err
 	}
 	crash.Point(crash.OpenOpened)
-	if l.db.Shut {
+	if l.db.Shut || !l.db.Open {
 		return nil
 	}
 	connect, err := x.proveAccepted(ctx, l, c.Password)
@@ -64,7 +64,7 @@ func (x *Logins) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) e
 	switch {
 	case !l.exists:
 		return command.Refuse(command.ReasonNotFound, "the server has no role %s", l.name)
-	case !l.db.Open:
+	case !l.db.Open && !c.Stopped:
 		return errDatabaseClosed
 	}
 	has, prove := x.mayConnect, func(context.Context) error { return nil }
@@ -126,9 +126,9 @@ func connectRequired(l loginRow) error {
 	return command.Refuse(command.ReasonConnectRequired, "the owner has to grant CONNECT to %s", l.name)
 }
 
-// open is one transaction, the gate with it.
+// open is one transaction, the gate with it. In a stopped database it makes the role one that a start lets in.
 func (x *Logins) open(ctx context.Context, l loginRow, c command.AdmitRole) error {
-	statements, err := x.opening(ctx, l, c, true)
+	statements, err := x.opening(ctx, l, c, l.db.Open)
 	if err != nil {
 		return err
 	}

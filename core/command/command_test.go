@@ -143,6 +143,15 @@ var all = []struct {
 			`"verifier":"` + verifier + `","validUntil":"2026-12-01T11:30:00.123456Z"}`, map[string]string{"new": "pw"},
 	},
 	{
+		command.AdmitRole{
+			DatabaseID: db, Username: username, Generation: 7, AccessProfile: role.Custom, ConnectionLimit: 3, Verifier: verifier,
+			Stopped: true, Password: "pw",
+		},
+		"open", "database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"open","accessProfile":"custom","connectionLimit":3,` +
+			`"verifier":"` + verifier + `","stopped":true}`, map[string]string{"new": "pw"},
+	},
+	{
 		command.ChangeLogin{
 			DatabaseID: db, Username: "orders", Generation: 7, Want: role.Rotation, CredentialGeneration: 2, Verifier: verifier,
 			ValidUntil: &until, NewPassword: "pw", OldPassword: "old",

@@ -39,11 +39,11 @@ func (c PrepareRole) Check() error {
 
 // AdmitRole gives a prepared role its password and the grants of its access profile, lets it log in, and proves a log-in through
 // the pooler. ReasonConnectRequired: the owner has revoked CONNECT, or, of a database with a single login, has not granted it to
-// this very role; it cannot log in. ReasonDatabaseClosed: the database is stopped; where Configure keeps it closed, the role is
-// admitted, and no log-in is tried. ReasonNotFound: the role was not prepared. ReasonAltered: the role, of a database with a
-// single login, is not as it was prepared. ReasonFailed: the log-in does not work, and never will if ValidUntil has passed.
-// ReasonUnavailable: among others, PgBouncer lets nobody in over TLS, which is looked at for a database with a single login. A
-// role that is not admitted is shut, also where an earlier admission broke off after it had opened it.
+// this very role; it cannot log in. ReasonDatabaseClosed: the database is stopped, and Stopped does not say so; where Configure
+// keeps it closed, the role is admitted, and no log-in is tried. ReasonNotFound: the role was not prepared. ReasonAltered: the
+// role, of a database with a single login, is not as it was prepared. ReasonFailed: the log-in does not work, and never will if
+// ValidUntil has passed. ReasonUnavailable: among others, PgBouncer lets nobody in over TLS, which is looked at for a database
+// with a single login. A role that is not admitted is shut, also where an earlier admission broke off after it had opened it.
 type AdmitRole struct {
 	Returns[None]   `json:"-"`
 	DatabaseID      id.DatabaseID      `json:"databaseId"`
@@ -53,7 +53,9 @@ type AdmitRole struct {
 	ConnectionLimit int                `json:"connectionLimit,omitempty"`
 	Verifier        string             `json:"verifier,omitempty"` // SCRAM-SHA-256
 	ValidUntil      *time.Time         `json:"validUntil,omitempty"`
-	Generation      int64              `json:"-"`
+	// Stopped admits the role in a stopped database, too: it gets in once that is started, and no log-in is tried.
+	Stopped    bool  `json:"stopped,omitempty"`
+	Generation int64 `json:"-"`
 	// Password is used to prove the log-in; an agent never stores it.
 	Password string `json:"-"`
 }

@@ -161,14 +161,21 @@ func TestALostServerOfADatabaseThatIsSentOn(t *testing.T) {
 	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
 }
 
-// What is stopped stays so, and nothing else is lost by it.
+// What is stopped stays so, at every moment, and nothing else is lost by it.
 func TestAStoppedDatabaseOfALostServer(t *testing.T) {
 	w := newLostWorld(t)
 	w.server.SetUnreachable(false)
 	must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Stop))(t)
 	w.work(w.ControlPlane)
 	w.server.SetUnreachable(true)
+	w.on.OnCall(func(_ context.Context, c fakeagent.Call) (none fakeagent.Fault) {
+		if w.on.CanLogIn(customer, "shop", w.latest.Username, w.latest.Password) {
+			t.Errorf("before %s customers get in", c.Method)
+		}
+		return none
+	})
 	w.recovers()
+	w.on.OnCall(nil)
 	equal(t, "status", w.status(w.source()), database.Stopped)
 	equal(t, "the owner logs in", w.on.CanLogIn(customer, "shop", w.latest.Username, w.latest.Password), false)
 	must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Start))(t)

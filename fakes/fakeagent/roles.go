@@ -49,7 +49,7 @@ func (s *Server) admitRole(d *databaseState, c command.AdmitRole) (none command.
 	switch {
 	case !found:
 		return none, command.Refuse(command.ReasonNotFound, "the server has no role %s", c.Username)
-	case !d.open:
+	case !d.open && !c.Stopped:
 		err = command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
 	case l.empowered && role.ModelOf(d.model).OwnerConnects:
 		err = command.Refuse(command.ReasonAltered, "an administrator has changed %s", c.Username)

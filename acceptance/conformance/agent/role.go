@@ -52,6 +52,7 @@ var roleCases = map[string]func(t *testing.T, s Stand){
 	"role kept by many things":                roleKeptByMany,
 	"role kept by another database":           roleKeptElsewhere,
 	"role of a stopped database":              roleClosed,
+	"role admitted in a stopped database":     roleAdmittedStopped,
 	"role shut in a stopped database":         roleShutWhileClosed,
 	"roles after a start":                     roleStarted,
 	"roles of databases are apart":            rolesApart,

@@ -37,6 +37,19 @@ func roleClosed(t *testing.T, s Stand) {
 	g.wantIn(t, fresh, true)
 }
 
+// A role that is admitted as one of a stopped database gets in once that is started.
+func roleAdmittedStopped(t *testing.T, s Stand) {
+	g := stageOf(t, s)
+	g.setAccess(t, 2, false)
+	g.prepare(t)
+	g.connect(t)
+	g.role.Stopped = true
+	g.admit(t)
+	g.wantIn(t, g.login, false)
+	g.setAccess(t, 3, true)
+	g.wantIn(t, g.login, true)
+}
+
 // A start opens what was open, and nothing else.
 func roleStarted(t *testing.T, s Stand) {
 	prepared, revoked, expired, ready := stageOf(t, s), admitted(t, s), admitted(t, s), admitted(t, s)

@@ -13,17 +13,21 @@ import (
 )
 
 // Prove has given up what only the making of a database needed whose copy is in its place, and its owner's log-in proved: the
-// calls "discard" and "prove" of an operation. A refusal that stays changes nothing about the database, which is whole: it is
-// logged.
+// calls "discard" and "prove" of an operation. Of a stopped one nobody logs in, and nothing is proved. A refusal that stays
+// changes nothing about the database, which is whole: it is logged.
 func Prove(ctx context.Context, p *base.Base, l *work.Lease, a ports.Agent, r database.Record) error {
 	spec, err := Spec(ctx, p, r)
 	if err != nil {
 		return err
 	}
-	for _, s := range []struct {
+	calls := []struct {
 		call string
 		told command.Returning[command.None]
-	}{{"discard", command.Discard{DatabaseID: r.ID}}, {"prove", spec}} {
+	}{{"discard", command.Discard{DatabaseID: r.ID}}, {"prove", spec}}
+	if r.Status == database.Stopped {
+		calls = calls[:1]
+	}
+	for _, s := range calls {
 		_, err := work.Send(ctx, l, s.call, a, s.told)
 		if err != nil && !Hopeless(l, err) {
 			return err

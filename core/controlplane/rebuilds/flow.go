@@ -197,8 +197,12 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 // almost is the progress of a rebuild whose copy is whole.
 const almost = 95
 
-// switchOver has the agent put the copy in the place of the empty database. Roles are admitted to one that is open only.
+// switchOver has the agent put the copy in the place of the empty database, and let customers in, but for a stopped one: that is
+// never open. The server hears first of what keeps customers out, such as a suspension.
 func (t turn) switchOver(ctx context.Context) (work.Next, error) {
+	if err := t.r.base.PushAll(ctx, t.Record.ID); err != nil {
+		return work.Next{}, err
+	}
 	if err := t.Intend(ctx, rebuild.Switching); err != nil {
 		return work.Next{}, err
 	}
@@ -206,7 +210,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	if err != nil {
 		return work.Next{}, err
 	}
-	whole := command.Switch{DatabaseID: t.Record.ID, Open: true, Passwords: passwords}
+	whole := command.Switch{DatabaseID: t.Record.ID, Open: !t.stopped(), Passwords: passwords}
 	switched, err := work.Send(ctx, t.Lease, "switch", t.Agent, whole)
 	switch {
 	case command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches, base.RefusedForGood(err):
@@ -227,6 +231,9 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	return t.Again(0), nil
 }
 
+// stopped reports whether the database is one that nobody gets into.
+func (t turn) stopped() bool { return t.Record.Status == database.Stopped }
+
 // open has given up what only the making needed, the owner's log-in proved, and the roles admitted. A refusal for good, or one
 // each time, changes nothing about the database, which is whole: it is logged, and noted where a role does not get in.
 func (t turn) open(ctx context.Context) (work.Next, error) {
@@ -242,6 +249,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 		if one.Admit == nil {
 			continue
 		}
+		one.Admit.Stopped = t.stopped()
 		err := t.tell(ctx, "admit", *one.Admit)
 		if err != nil && !provision.Hopeless(t.Lease, err) {
 			return work.Next{}, err
@@ -251,7 +259,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 			t.note("the role %s cannot log in: rotate its password", one.Username)
 		}
 	}
-	if t.Record.Status == database.Stopped {
+	if t.stopped() {
 		shut := command.SetAccess{DatabaseID: t.Record.ID, Disconnect: true, Generation: t.Record.AccessGeneration}
 		if _, err := work.Send(ctx, t.Lease, "access", t.Agent, shut); err != nil {
 			return work.Next{}, err
