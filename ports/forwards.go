@@ -15,6 +15,8 @@ type Forwards interface {
 	Put(ctx context.Context, f move.Forward) error
 	// Of lists those of a database, by the IDs of their servers.
 	Of(ctx context.Context, db id.DatabaseID) ([]move.Forward, error)
+	// Named lists those by which a server sends on for databases of a name.
+	Named(ctx context.Context, on id.ServerID, name string) ([]move.Forward, error)
 	// List lists all, the oldest first.
 	List(ctx context.Context) ([]move.Forward, error)
 	// Due lists the forwards that are to be looked at, those first that have waited longest.

@@ -17,7 +17,9 @@ var (
 		sent = excluded.sent, address = excluded.address, welcomed = excluded.welcomed,
 		welcome_generation = excluded.welcome_generation, next_at = excluded.next_at, failures = excluded.failures,
 		trouble = excluded.trouble`))
-	forwardsOf   = pgdb.Define(forwardTable.Read().Where("t.database_id = ?").OrderBy("t.server_id"))
+	forwardsOf    = pgdb.Define(forwardTable.Read().Where("t.database_id = ?").OrderBy("t.server_id"))
+	namedForwards = pgdb.Define(forwardTable.Read().Join("databases d ON d.id = t.database_id").
+			Where("t.server_id = ? AND d.name = ?").OrderBy("t.database_id"))
 	listForwards = pgdb.Define(forwardTable.Read().OrderBy("t.created_at", "t.database_id", "t.server_id"))
 	dueForwards  = pgdb.Define(forwardTable.Read().Where("t.next_at <= ?").
 			OrderBy("t.next_at", "t.database_id", "t.server_id"))
@@ -32,6 +34,10 @@ func (f forwards) Put(ctx context.Context, row move.Forward) error {
 
 func (f forwards) Of(ctx context.Context, db id.DatabaseID) ([]move.Forward, error) {
 	return f.All(ctx, forwardsOf, db)
+}
+
+func (f forwards) Named(ctx context.Context, on id.ServerID, name string) ([]move.Forward, error) {
+	return f.All(ctx, namedForwards, on, name)
 }
 
 func (f forwards) List(ctx context.Context) ([]move.Forward, error) { return f.All(ctx, listForwards) }

@@ -64,6 +64,20 @@ func TestWhoStillComesIsSentOn(t *testing.T) {
 	equal(t, "removed", must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t).ID, w.machine.ID)
 }
 
+// A server that sends on has no new database of the name, whose owner would turn away whoever still comes.
+func TestTheNameOfADatabaseThatIsSentOn(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	create := func() error {
+		return errOf(w.Operator.CreateDatabase(w.ctx, w.account.ID, request("shop"), w.machine.ID, anOrder))
+	}
+	refusedOn(t, "while it sends on", create(), "name")
+	equal(t, "the owner", w.comesTo(w.home()), true)
+	ok(t, w.Operator.EndForwards(w.ctx, w.source(), "", anOrder))
+	ok(t, create())
+}
+
 // A server that takes its time to drop the database sends on before.
 func TestWhoComesBeforeTheDropIsSentOn(t *testing.T) {
 	w := newWorld(t)

@@ -36,6 +36,15 @@ func (r forwards) Of(ctx context.Context, db id.DatabaseID) ([]move.Forward, err
 	})
 }
 
+func (r forwards) Named(ctx context.Context, on id.ServerID, name string) ([]move.Forward, error) {
+	return read(ctx, r.session, func(s *state) ([]move.Forward, error) {
+		return s.forwards.having(func(f move.Forward) bool {
+			of, _ := s.databases.get(f.DatabaseID)
+			return f.ServerID == on && of.Name == name
+		}, func(a, b move.Forward) int { return cmp.Compare(a.DatabaseID, b.DatabaseID) }), nil
+	})
+}
+
 func (r forwards) List(ctx context.Context) ([]move.Forward, error) {
 	return read(ctx, r.session, func(s *state) ([]move.Forward, error) {
 		return s.forwards.having(every, func(a, b move.Forward) int {

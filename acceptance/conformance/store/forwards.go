@@ -17,6 +17,7 @@ func Forwards(t *testing.T, m Metadata) {
 		{"a forward comes back as it was stored", forwardComesBack},
 		{"a forward goes with its database, and holds its server", forwardGoesWithItsDatabase},
 		{"those that have waited longest are due first", dueForwards},
+		{"a server sends on by the name of a database", forwardsByName},
 		{"a drain comes back as it was stored, with its items", drainComesBack},
 	})
 }
@@ -53,6 +54,19 @@ func forwardGoesWithItsDatabase(w *world) {
 	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 	w.equal("gone", len(read0(w, ports.Tx.Forwards, ports.Forwards.List)), 0)
 	w.update(writing(ports.Tx.Servers, ports.Servers.Remove, second.ID))
+}
+
+func forwardsByName(w *world) {
+	second, third := w.addServer("second", 3), w.addServer("third", 3)
+	r := w.addDatabase("shop")
+	f := w.addForward(r.ID, second.ID)
+	w.addForward(w.addDatabase("other").ID, second.ID)
+	w.addForward(r.ID, third.ID)
+	named := func(name string) []move.Forward {
+		return read2(w, ports.Tx.Forwards, ports.Forwards.Named, second.ID, name)
+	}
+	w.equal("of the name", named("shop"), []move.Forward{f})
+	w.equal("of no such name", len(named("sho")), 0)
 }
 
 func dueForwards(w *world) {

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -199,8 +200,22 @@ func (d *Draft) admit(ctx context.Context, tx ports.Tx) error {
 }
 
 // Store stores record and logins, and enrolls the database for every limited-rollout route, if the operator has set that for the
-// account. also stores what needs the record; the verifiers are computed meanwhile.
+// account. also stores what needs the record; the verifiers are computed meanwhile. VALIDATION_ERROR on "name": the server has
+// another database of it, or sends on who comes for one: those would be turned away, and by nobody who may decide that.
 func (d *Draft) Store(ctx context.Context, tx ports.Tx, also func() error) error {
+	return d.store(ctx, tx, func() error {
+		sentOn, err := tx.Forwards().Named(ctx, d.Record.ServerID, d.Record.Name)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(sentOn, func(f move.Forward) bool { return !f.Over(d.Record.CreatedAt) }) {
+			return database.ErrNameTaken()
+		}
+		return also()
+	})
+}
+
+func (d *Draft) store(ctx context.Context, tx ports.Tx, also func() error) error {
 	if err := tx.Databases().Add(ctx, d.Record); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (d *Draft) StoreFound(
 	if _, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID); err != nil { // a suspension waits, and finds the database
 		return err
 	}
-	return d.Store(ctx, tx, func() error {
+	return d.store(ctx, tx, func() error { // it stands there already
 		for _, r := range roles {
 			if err := tx.Roles().Add(ctx, r); err != nil {
 				return err
