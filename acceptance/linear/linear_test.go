@@ -17,10 +17,10 @@ const (
 
 	wholeSeeds = 200 // of databases with a single login
 	mostSeeds  = 600 // where the rarest kind of event was not met before
-	fewSeeds   = 10  // under the race detector, and in a sample, which has other ones each time
+	fewSeeds   = 10  // in a sample, which has other ones each time
 )
 
-// A run under the race detector, and a sample, says nothing of what the histories held.
+// A sample says nothing of what the histories held.
 func TestAdditionalRolesAreLinearizable(t *testing.T) { areLinearizable(t, setting{}, seeds) }
 
 // The same with a single login, beside operations of the database and what its owner does.
@@ -30,7 +30,7 @@ func TestLegacyRolesAreLinearizable(t *testing.T) {
 
 func areLinearizable(t *testing.T, s setting, seeds uint64) {
 	t.Helper()
-	if raceDetector || !sample.Whole() {
+	if !sample.Whole() {
 		first := 1 + sample.Number(t)*fewSeeds
 		for seed := first; seed < first+fewSeeds; seed++ {
 			run(t, seed, s, clients, calls).mustHold(t, seed)

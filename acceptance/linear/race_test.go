@@ -4,8 +4,5 @@ package linear
 
 import "time"
 
-// raceDetector makes histories ten times slower.
-const raceDetector = true
-
-// forARotation is about what one takes.
+// forARotation is about what one takes, ten times as long as without the race detector.
 const forARotation = 50 * time.Millisecond
