@@ -6,9 +6,21 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
+
+// ForgetTold are the statements by which the ledger forgets what it was told of a database outside of operations, with all
+// generations: another one of the same ID is told anew, as one that comes back.
+func ForgetTold(db string) []string {
+	resource := DatabaseResource(db)
+	about := "(resource = " + pg.Quote(resource) + " OR starts_with(resource, " + pg.Quote(resource+"/") + "))"
+	return []string{
+		"DELETE FROM ledger.command WHERE operation_id = '' AND " + about,
+		"DELETE FROM ledger.generation WHERE " + about,
+	}
+}
 
 // withGenerations adds to a refusal that is about generations what they are here: who sent the command may have been restored
 // from a backup, and has to know what it must surpass. The command's resource is still locked.

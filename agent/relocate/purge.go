@@ -114,12 +114,7 @@ func (x *Relocator) discardJobsOf(ctx context.Context, db id.DatabaseID, operati
 // forgetStatements remove what the ledger has of a database beside its row and its roles. The sweep drops copies that nobody
 // wants. What operations were told is forgotten with them; see ledger.Prune.
 func forgetStatements(db string) []string {
-	resource := ledger.DatabaseResource(db)
-	about := "(resource = " + pg.Quote(resource) + " OR starts_with(resource, " + pg.Quote(resource+"/") + "))"
-	return []string{
-		"DELETE FROM ledger.job WHERE database_id = " + pg.Quote(db),
-		"UPDATE ledger.copy SET until_closed = false WHERE database_id = " + pg.Quote(db),
-		"DELETE FROM ledger.command WHERE operation_id = '' AND " + about,
-		"DELETE FROM ledger.generation WHERE " + about,
-	}
+	return append(ledger.ForgetTold(db),
+		"DELETE FROM ledger.job WHERE database_id = "+pg.Quote(db),
+		"UPDATE ledger.copy SET until_closed = false WHERE database_id = "+pg.Quote(db))
 }

@@ -149,7 +149,12 @@ func (s *Server) abandon(op id.OperationID) {
 	delete(s.restores, op)
 	delete(s.looks, op)
 	s.undoMove(op)
-	maps.DeleteFunc(s.databases, func(_ id.DatabaseID, d *databaseState) bool { return d.madeBy == op && d.empty })
+	for of, d := range s.databases {
+		if d.madeBy == op && d.empty {
+			delete(s.databases, of)
+			s.forgetTold(of)
+		}
+	}
 	j := s.jobs[op]
 	if j == nil || j.over() && !j.passes() {
 		return

@@ -79,6 +79,11 @@ func (s *Server) forgetDatabase(db id.DatabaseID) {
 			s.dropUpload(command.DropUpload{DatabaseID: key.database, UploadID: key.upload})
 		}
 	}
+	s.forgetTold(db)
+}
+
+// forgetTold has the ledger forget what it was told of a database outside of operations.
+func (s *Server) forgetTold(db id.DatabaseID) {
 	own := command.Purge{DatabaseID: db}.About().Resource
 	about := func(resource string) bool { return resource == own || strings.HasPrefix(resource, own+"/") }
 	maps.DeleteFunc(s.ledger.generations, func(of generationKey, _ *command.Generations) bool { return about(of.resource) })
