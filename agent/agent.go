@@ -224,6 +224,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
 			server.Answering(a.source.Movable), server.Answering(a.readings.Reread), server.Answering(a.adoptBackup),
+			server.Answering(peer.Reach),
 			server.Answering(a.heritage.Inherit),
 			server.Answering(a.drills.Ask),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),

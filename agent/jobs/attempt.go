@@ -22,7 +22,7 @@ import (
 const (
 	maxFailures  = 3 // while PostgreSQL stays up
 	attemptPause = time.Second
-	// awayPause is before another attempt where something is Away. What that itself waits is not counted.
+	// awayPause is before another attempt where something is Away.
 	awayPause       = 5 * time.Second
 	defaultPatience = 15 * time.Minute
 	cutShortLimit   = 3
@@ -49,7 +49,10 @@ func (r *Runner) attempts(ctx context.Context, k kind, w *Running) (Result, erro
 		r.log.Warn("an attempt at a job failed", append(w.Job.fields(), zap.String("step", w.Job.Step),
 			zap.Bool("postgresqlStayedUp", stayedUp), zap.Int("cutShortBefore", cut), zap.Error(err))...)
 		away := stayedUp && IsAway(err)
-		if stayedUp && !away {
+		switch {
+		case away:
+			waited += waitedFor(err)
+		case stayedUp:
 			failed++
 		}
 		if failed == maxFailures || away && waited >= cmp.Or(r.Patience, defaultPatience) {

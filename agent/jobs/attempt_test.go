@@ -87,6 +87,38 @@ func TestAnAttemptOverWhichPostgreSQLWentDownIsCutShort(t *testing.T) {
 	}
 }
 
+// longAway is of what an attempt has waited for.
+type longAway struct{ error }
+
+func (longAway) Away()                 {}
+func (longAway) Waited() time.Duration { return 10 * time.Minute }
+
+// What the attempts themselves wait for what is away counts, not only the pauses between them.
+func TestWhatIsAwayIsWaitedForInAll(t *testing.T) {
+	_, db := ledgerOf(t)
+	r := New(db, zap.NewNop())
+	tries := 0
+	r.kinds["waits"] = kind{
+		run: func(context.Context, Job, Tell) (Result, error) {
+			tries++
+			return Result{}, longAway{errors.New("nobody answers")}
+		},
+		failed: func(cause error) Result { return Result{Value: cause} },
+	}
+	j := Job{OperationID: "waits", Step: "a step", Kind: "waits", Payload: []byte("{}")}
+	if err := r.Remember(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	w, err := r.Begin(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-w.done
+	if result, err := w.Result(); err != nil || !IsAway(result.Value.(error)) || tries != 2 {
+		t.Errorf("%+v, %v after %d attempts, not 2", result, err, tries)
+	}
+}
+
 // The pause before an attempt grows with what was cut short.
 func TestTheNextAttemptWaitsLonger(t *testing.T) {
 	r := &Runner{}

@@ -50,6 +50,20 @@ type Away interface {
 	Away()
 }
 
+// Awaited is an Away that the attempt has waited for before it gave up.
+type Awaited interface {
+	Away
+	Waited() time.Duration
+}
+
+func waitedFor(err error) time.Duration {
+	var e Awaited
+	if errors.As(err, &e) {
+		return e.Waited()
+	}
+	return 0
+}
+
 // IsAway reports whether an error is of that kind.
 func IsAway(err error) bool {
 	var away Away

@@ -23,7 +23,8 @@ type Runner struct {
 	Slots *Slots
 	// Pause is before the second attempt at a job whose first was cut short; it grows. 0 means 1 s. Set it before the first job.
 	Pause time.Duration
-	// Patience is how long a job waits for what is Away, in all; 0 means 15 min. Set it before the first job.
+	// Patience is how long a job waits for what is Away, in its attempts and between them, in all; 0 means 15 min. Set it before the
+	// first job.
 	Patience time.Duration
 	// Tracer shows jobs in the traces of the commands that began them. Set it before the first job; by default there are none.
 	Tracer trace.Tracer

@@ -13,6 +13,7 @@ import (
 
 // The routes of peers. The operation is the one for which the peer is admitted.
 const (
+	reachRoute   = "GET /v1/peers/{operation}"
 	passingRoute = "GET /v1/peers/{operation}/passing/{filename}/{part}"
 	backupRoute  = "GET /v1/peers/{operation}/backups/{blob}"
 )
@@ -34,6 +35,8 @@ const madeKey = "made"
 func passingPath(op id.OperationID, name backup.Filename, part Part) string {
 	return "/v1/peers/" + string(op) + "/passing/" + string(name) + "/" + string(part)
 }
+
+func reachPath(op id.OperationID) string { return "/v1/peers/" + string(op) }
 
 func backupPath(op id.OperationID, blob string) string {
 	return "/v1/peers/" + string(op) + "/backups/" + blob

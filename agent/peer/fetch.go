@@ -86,7 +86,7 @@ func (f *fetched) again(broken error) error {
 	case f.missed.IsZero():
 		f.missed = time.Now()
 	case time.Since(f.missed) > f.known.Patience:
-		return &AwayError{broken}
+		return &AwayError{broken, time.Since(f.missed)}
 	default: // it answers, and gives nothing
 		if err := loop.Wait(f.ctx, firstPause); err != nil {
 			return err
@@ -100,7 +100,11 @@ func (f *fetched) reopen() error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := f.ask()
 		var away *AwayError
-		if !errors.As(err, &away) || errors.Is(away.Cause, errAnew) || f.ctx.Err() != nil || time.Since(f.missed) > f.known.Patience {
+		if !errors.As(err, &away) {
+			return err
+		}
+		away.After = time.Since(f.missed)
+		if errors.Is(away.Cause, errAnew) || f.ctx.Err() != nil || away.After > f.known.Patience {
 			return err
 		}
 		if err := loop.Wait(f.ctx, pause); err != nil {

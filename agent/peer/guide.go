@@ -132,7 +132,7 @@ func reach(ctx context.Context, p command.Peer, op id.OperationID) (net.Conn, io
 	}
 	switch {
 	case err != nil:
-		err = &AwayError{err}
+		err = &AwayError{Cause: err}
 	case resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != upgrade:
 		err = refused(resp)
 	}

@@ -55,14 +55,17 @@ func (k *Known) of(op id.OperationID) (command.Peer, error) {
 	defer k.mu.Unlock()
 	p, known := k.all[op]
 	if !known {
-		return p, &AwayError{errors.New("nobody has said where it is")}
+		return p, &AwayError{Cause: errors.New("nobody has said where it is")}
 	}
 	return p, nil
 }
 
 // AwayError says that a peer does not answer, or cannot now. It may be back soon. It does not unwrap to its cause: the end of a
 // connection is no end of what is read over it.
-type AwayError struct{ Cause error }
+type AwayError struct {
+	Cause error
+	After time.Duration // that it was waited for
+}
 
 func (e *AwayError) Error() string {
 	return fmt.Sprintf("the other server does not answer: %v", e.Cause)
@@ -70,6 +73,9 @@ func (e *AwayError) Error() string {
 
 // Away implements jobs.Away.
 func (*AwayError) Away() {}
+
+// Waited implements jobs.Awaited.
+func (e *AwayError) Waited() time.Duration { return e.After }
 
 // UnlikeError says that a peer does not give what was asked for. Its text may be shown to the customer.
 type UnlikeError struct{ What string }
@@ -148,13 +154,28 @@ func get(ctx context.Context, p command.Peer, path string) (*http.Response, erro
 	return resp, nil
 }
 
+// reachTime bounds a try of a peer.
+const reachTime = 15 * time.Second
+
+// Reach implements command.ReachPeer: it tries once.
+func Reach(ctx context.Context, q command.ReachPeer) (found command.PeerReached, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	resp, err := get(ctx, q.Peer, reachPath(q.Operation))
+	if err == nil {
+		return found, resp.Body.Close()
+	}
+	found.Why = err.Error()
+	return found, nil
+}
+
 // unreached is AwayError, but for what has been decided.
 func unreached(err error) error {
 	var unlike *UnlikeError
 	if errors.As(err, &unlike) {
 		return unlike
 	}
-	return &AwayError{err}
+	return &AwayError{Cause: err}
 }
 
 // refused is what an answer means that is none. Nothing of its text is shown to anybody.
@@ -171,9 +192,9 @@ func refused(resp *http.Response) error {
 	case err == nil && no.Reason == command.ReasonNotFound:
 		return errNotThere
 	case err == nil && no.Reason == command.ReasonAltered:
-		return &AwayError{errAnew}
+		return &AwayError{Cause: errAnew}
 	case err == nil && no.Reason == command.ReasonInvalid, resp.StatusCode/100 == 3:
 		return &UnlikeError{"answered with the status " + strconv.Itoa(resp.StatusCode)}
 	}
-	return &AwayError{fmt.Errorf("it answered with the status %d", resp.StatusCode)}
+	return &AwayError{Cause: fmt.Errorf("it answered with the status %d", resp.StatusCode)}
 }

@@ -201,12 +201,30 @@ func dateLine(text string) string {
 	return before + after
 }
 
+// Who is admitted reaches its peer, and hears otherwise why not.
+func TestAPeerIsReached(t *testing.T) {
+	s := newSource(t)
+	stranger := command.Peer{URL: "https://" + s.address, CA: s.ca, Token: token + "x"}
+	admitted, away := stranger, stranger
+	admitted.Token = token
+	gone := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	away.URL = "https://" + gone.Addr().String()
+	check.NoError(t, gone.Close())
+	for why, p := range map[string]command.Peer{"": admitted, "does not admit": stranger, "connection refused": away} {
+		found, err := Reach(t.Context(), command.ReachPeer{Operation: op, Peer: p})
+		if err != nil || (why == "") != (found.Why == "") || !strings.Contains(found.Why, why) {
+			t.Errorf("%q, %v, not %q", found.Why, err, why)
+		}
+	}
+}
+
 func TestATokenOpensNothingElse(t *testing.T) {
 	s := newSource(t)
 	mine := "/v1/peers/" + string(op)
 	stem := name.Stem()
 	file := mine + "/passing/" + string(name) + "/file?made=" + made(createdAt)
 	for path, want := range map[string]int{
+		mine:                               http.StatusOK,
 		file:                               http.StatusOK,
 		file + "&from=3145728":             http.StatusOK,
 		mine + "/backups/" + stem + ".set": http.StatusOK,

@@ -16,6 +16,7 @@ import (
 // Routes are those that peers may use, each with the token of its operation.
 func (a *Admissions) Routes() []server.Guest {
 	return []server.Guest{
+		{Pattern: reachRoute, Enter: a.entering(reached)},
 		{Pattern: passingRoute, Enter: a.entering(a.passing)},
 		{Pattern: backupRoute, Enter: a.entering(a.backup)},
 		{Pattern: changesRoute, Enter: a.entering(a.changes)},
@@ -54,6 +55,12 @@ func (a *Admissions) entering(do visited) func(r *http.Request, token string) (s
 			return do(ctx, visit{found, op}, w, r)
 		}, nil
 	}
+}
+
+// reached says nothing but that who asks was admitted.
+func reached(_ context.Context, _ visit, w http.ResponseWriter, _ *http.Request) error {
+	w.WriteHeader(http.StatusOK)
+	return nil
 }
 
 // backup sends a blob of one of the database's backups as it lies, which is sealed.

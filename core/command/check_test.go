@@ -100,6 +100,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"moved from here":    passingThere(func(c *command.Load) { c.Moving, c.Source.AtPeer = true, false }),
 		"followed to stay":   command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Followed: true},
 		"admitted by a word": command.AdmitPeer{DatabaseID: db, TokenSHA256: "sesame"},
+		"reached for nobody": command.ReachPeer{Peer: command.Peer{URL: "https://10.0.0.2", Token: token}},
 		"adopted of none": command.AdoptBackup{
 			DatabaseID: db, Filename: "20261121_065347.sql.gz", SizeBytes: 1, ManifestSHA256: strings.Repeat("0f", 32),
 		},

@@ -59,6 +59,24 @@ func (p Peer) secrets() map[string]string {
 	return all
 }
 
+// ReachPeer asks an agent whether it reaches a peer that has admitted it for the operation. It takes 15 s at most.
+type ReachPeer struct {
+	Returns[PeerReached] `json:"-"`
+	Operation            id.OperationID `json:"operationId"`
+	Peer                 Peer           `json:"peer"`
+}
+
+// PeerReached says whether a peer was reached.
+type PeerReached struct {
+	Why string `json:"why,omitempty"` // not, in one line for the operator; empty: it was
+}
+
+// Route implements Question.
+func (ReachPeer) Route() Route { return Route{Method: "POST", Path: "/v1/reach"} }
+
+// Check implements Question.
+func (q ReachPeer) Check() error { return q.Peer.checkFor(q.Operation) }
+
 func receivedPeer(e Envelope) Peer {
 	return Peer{URL: e.Secrets[secretPeerURL], CA: e.Secrets[secretPeerCA], Token: e.Secrets[secretPeer]}
 }

@@ -115,6 +115,31 @@ func TestChangesDuringAMove(t *testing.T) {
 	equal(t, "on the server", w.reached(w.source()).Record().ServerID, w.other().ID)
 }
 
+// Where the one agent does not reach the other one, that is found while customers are served, and the move says what to do. An
+// agent that is only starting is waited for.
+func TestAMoveBetweenServersThatDoNotReachEachOther(t *testing.T) {
+	for name, change := range map[string][]func(*moves.Request){"served": nil, "closed": {closed}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.movable()
+			w.server.SetApart(true)
+			parted := w.home().Calls("Part")
+			must(w.moves(w.ControlPlane, change...))(t)
+			w.work(w.ControlPlane)
+			wantMoved(w, operation.Failed)
+			equal(t, "times that customers were kept out", w.home().Calls("Part")-parted, 0)
+			const want = "the agent of two does not reach the agent of one: "
+			if text := w.newest().ErrorText; !strings.HasPrefix(text, want) {
+				t.Errorf("it says %q, not %q", text, want)
+			}
+			w.inCall("ReachPeer", 1, func() (f fakeagent.Fault) { w.server.SetApart(false); return f })
+			must(w.moves(w.ControlPlane, change...))(t)
+			w.work(w.ControlPlane)
+			wantMoved(w, operation.Succeeded)
+		})
+	}
+}
+
 func TestMovesThatAreRefused(t *testing.T) {
 	to := func(of func(w *world) id.ServerID) func(*world, *moves.Request) {
 		return func(w *world, q *moves.Request) { q.To = of(w) }

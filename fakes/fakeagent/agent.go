@@ -275,6 +275,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return s.inherit(q)
 	case command.AdoptBackup:
 		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.BackupReading, error) { return s.adopt(q) })
+	case command.ReachPeer:
+		return s.reach(q)
 	case command.RereadBackup:
 		return s.reread(q)
 	case command.Drill:

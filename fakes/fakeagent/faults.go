@@ -44,6 +44,7 @@ type faults struct {
 	hook        Hook
 	calls       map[string]int
 	unreachable bool
+	apart       bool // no peer is reached
 	unavailable bool
 	ahead       int // how many protocols the agent is ahead of command.Protocol
 	storageFull bool

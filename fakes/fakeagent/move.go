@@ -41,6 +41,9 @@ func (s *Server) FailFollows(message string) { s.set(func(f *faults) { f.failFol
 // FailTakes has targets find that a database did not become what its source has; empty lets them again.
 func (s *Server) FailTakes(message string) { s.set(func(f *faults) { f.failTakes = message }) }
 
+// SetApart has the server not reach its peers, until it is told otherwise.
+func (s *Server) SetApart(on bool) { s.set(func(f *faults) { f.apart = on }) }
+
 // SetLogical says whether the server can be followed at all; at first it can.
 func (s *Server) SetLogical(on bool) { s.set(func(f *faults) { f.notLogical = !on }) }
 
@@ -135,7 +138,7 @@ func (s *Server) withPeer(op id.OperationID, p command.Peer, do func(*Server, *m
 			continue
 		}
 		err := ports.ErrAgentUnreachable
-		if !other.faults.unreachable && !other.faults.unavailable {
+		if !other.faults.unreachable && !other.faults.unavailable && !s.faults.apart {
 			err = do(other, m)
 		}
 		other.mu.Unlock()
@@ -154,6 +157,17 @@ func (f *Fleet) others(but *Server) (list []*Server) {
 		}
 	}
 	return list
+}
+
+func (s *Server) reach(q command.ReachPeer) (found command.PeerReached, err error) {
+	if err := q.Check(); err != nil {
+		return found, err
+	}
+	err = s.withPeer(q.Operation, q.Peer, func(*Server, *move) error { return nil })
+	if err != nil {
+		found.Why = err.Error()
+	}
+	return found, nil
 }
 
 // fileAt is a file that the peer makes for an operation, nil where that is away or not done with it, or why there will be none.

@@ -485,14 +485,26 @@ func moveStopped(t *testing.T, p Pair) {
 func moveNotAdmitted(t *testing.T, p Pair) {
 	m := movingOf(t, p)
 	m.prepared(t)
+	m.reaches(t, false)
 	m.admits(t)
+	m.reaches(t, true)
 	m.dumped(t)
 	m.peer.Token = strings.Repeat("x", 40)
+	m.reaches(t, false)
 	if got := loaded(t, p.Target, m.fence, m.loading()); got.State != command.LoadFailed || got.Message == "" {
 		t.Errorf("the copy: %+v", got)
 	}
 	m.undo(t)
 	m.wantBack(t, true)
+}
+
+func (m *moving) reaches(t *testing.T, want bool) {
+	t.Helper()
+	found, err := ports.Ask(bounded(t), m.Target.Agent, command.ReachPeer{Operation: m.fence.OperationID, Peer: m.peer})
+	noError(t, err)
+	if want != (found.Why == "") {
+		t.Errorf("the peer is reached: %t, %q", !want, found.Why)
+	}
 }
 
 // A copy that does not bring along what a move does is none.

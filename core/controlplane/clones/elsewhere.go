@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/restore"
@@ -23,15 +22,6 @@ func (t turn) peer(ctx context.Context) (command.Peer, error) {
 		return command.Peer{}, err
 	}
 	return t.c.base.PeerOf(from, t.Of)
-}
-
-// admit has the source's agent let the other one in.
-func (t turn) admit(ctx context.Context) (refused *fault.Error, err error) {
-	peer, err := t.peer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return provision.AdmitPeer(ctx, t.Lease, t.Agent, t.Record.ID, peer)
 }
 
 // leaveSource has the source's agent remove the file, and admit nobody any more. One that does not answer does so by itself in

@@ -96,7 +96,7 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 // dump has the agent make the file, which is nobody's backup. It keeps sending the same command, as for a backup.
 func (t turn) dump(ctx context.Context) (work.Next, error) {
 	if t.Input.Elsewhere() {
-		switch refused, err := t.admit(ctx); {
+		switch refused, err := provision.AdmitPeer(ctx, t.c.base, t.Lease, t.Record.ID, t.Record.ServerID, t.Input.ServerID); {
 		case err != nil:
 			return work.Next{}, err
 		case refused != nil:

@@ -125,11 +125,7 @@ func (t *turn) make(ctx context.Context) (work.Next, error) {
 
 // admit has the server that has the database let the other one in.
 func (t *turn) admit(ctx context.Context) (work.Next, error) {
-	peer, err := t.peer()
-	if err != nil {
-		return work.Next{}, err
-	}
-	switch refused, err := provision.AdmitPeer(ctx, t.Lease, t.from.agent, t.Record.ID, peer); {
+	switch refused, err := provision.AdmitPeer(ctx, t.m.base, t.Lease, t.Record.ID, t.from.ID, t.to.ID); {
 	case err != nil:
 		return work.Next{}, err
 	case refused != nil:

@@ -96,11 +96,7 @@ func (t *turn) peer() (command.Peer, error) { return t.x.base.PeerOf(t.from, t.O
 
 // admit has the server that has the database let the other one in.
 func (t *turn) admit(ctx context.Context) (work.Next, error) {
-	peer, err := t.peer()
-	if err != nil {
-		return work.Next{}, err
-	}
-	switch refused, err := provision.AdmitPeer(ctx, t.Lease, t.Agent, t.Record.ID, peer); {
+	switch refused, err := provision.AdmitPeer(ctx, t.x.base, t.Lease, t.Record.ID, t.from.ID, t.to.ID); {
 	case err != nil:
 		return work.Next{}, err
 	case refused != nil:
