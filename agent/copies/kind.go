@@ -29,16 +29,12 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 				x.Peers.Note(op, c.Peer)
 			}
 		},
-		Run: func(ctx context.Context, j jobs.Job, c command.Load, tell jobs.Tell) (report command.LoadReport, err error) {
+		Over: x.forget,
+		Run: func(ctx context.Context, j jobs.Job, c command.Load, tell jobs.Tell) (command.LoadReport, error) {
 			if c.Rehearsal {
-				report, err = rehearsed(x.Rehearse(ctx, requestOf(j, c), tell))
-			} else {
-				report, err = reported(x.Load(ctx, requestOf(j, c), tell))
+				return rehearsed(x.Rehearse(ctx, requestOf(j, c), tell))
 			}
-			if err == nil {
-				x.forget(j, c) // what has a result is told of no more
-			}
-			return report, err
+			return reported(x.Load(ctx, requestOf(j, c), tell))
 		},
 		Abandon: func(ctx context.Context, j jobs.Job, c command.Load, attempts int, last error) (command.LoadReport, error) {
 			if c.Rehearsal {
@@ -48,7 +44,7 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 			return reported(x.Abandon(ctx, j.OperationID, attempts, last))
 		},
 		Discard: func(ctx context.Context, j jobs.Job, c command.Load) error {
-			x.forget(j, c)
+			x.forget(j.OperationID, c)
 			if c.Rehearsal {
 				return x.removeRehearsal(ctx, j.OperationID)
 			}
@@ -75,9 +71,9 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 	}
 }
 
-func (x *Copies) forget(j jobs.Job, c command.Load) {
+func (x *Copies) forget(op id.OperationID, c command.Load) {
 	if c.Source.AtPeer {
-		x.Peers.Forget(j.OperationID)
+		x.Peers.Forget(op)
 	}
 }
 

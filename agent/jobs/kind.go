@@ -39,8 +39,9 @@ type Kind[C command.Returning[R], R any] struct {
 	// Slots bound the jobs of this kind; nil means the runner's.
 	Slots *Slots
 
-	// Told hears every command; nil: none is of interest once its job has begun.
-	Told func(operation id.OperationID, c C)
+	// Told hears every command until the job's result is stored, and Over the one by which that was; nil: none is of interest once
+	// its job has begun.
+	Told, Over func(operation id.OperationID, c C)
 	// Check says what is wrong with a command whose job would begin; nil: nothing ever is. It refuses what cannot be done.
 	Check func(ctx context.Context, operation id.OperationID, c C) error
 	// Run does the job, or resumes it: what an earlier run left, killed at any moment, is continued or made again. An error means

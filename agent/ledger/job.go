@@ -46,6 +46,9 @@ func OnJob[C command.Returning[R], R any](l *Ledger, k jobs.Kind[C, R]) {
 		if err != nil {
 			return zero, err
 		}
+		if k.Over != nil {
+			k.Over(id.OperationID(e.OperationID), c)
+		}
 		return result.Value.(R), nil //nolint:forcetypeassert // the kind made it
 	})
 }
