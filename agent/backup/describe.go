@@ -19,8 +19,9 @@ var readGrants string
 
 // describe fills in the parts of the manifest that come from the catalogs, in the snapshot's transaction.
 func describe(ctx context.Context, tx *sql.Tx, logins []string, m *backup.Manifest) (err error) {
-	if err = tx.QueryRowContext(ctx, `SHOW server_version`).Scan(&m.ServerVersion); err != nil {
-		return fmt.Errorf("read server version: %w", err)
+	const query = `SELECT current_setting('server_version'), pg_database_size(current_database())`
+	if err = tx.QueryRowContext(ctx, query).Scan(&m.ServerVersion, &m.DatabaseBytes); err != nil {
+		return fmt.Errorf("read server version and size: %w", err)
 	}
 	if m.Contents, err = content.Observe(ctx, tx); err != nil {
 		return err

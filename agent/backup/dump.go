@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -19,7 +20,6 @@ import (
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/jobs"
-	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
@@ -300,14 +300,10 @@ func (p *plan) filter() dumpsql.Portable {
 
 // show shows a peer what passes, with what is known of it.
 func (w writing) show(ctx context.Context, data *store.File, m backup.Manifest) (err error) {
-	known := peer.Begun{Manifest: m}
-	if known.DatabaseBytes, err = pg.One[int64](ctx, w.held.Tx, "SELECT pg_database_size(current_database())"); err != nil {
+	if m.Contents.Rows, err = content.Estimates(ctx, w.held.Tx); err != nil {
 		return err
 	}
-	if known.Manifest.Contents.Rows, err = content.Estimates(ctx, w.held.Tx); err != nil {
-		return err
-	}
-	head, err := known.Encode()
+	head, err := json.Marshal(m)
 	if err == nil {
 		w.draft.Show(data, store.Growing{OperationID: m.OperationID, CreatedAt: m.CreatedAt, Head: head})
 	}

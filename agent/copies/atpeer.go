@@ -14,20 +14,19 @@ import (
 // are restored, and what is known only at their end comes after them. Where the peer makes the file anew meanwhile, the error is
 // a *peer.AwayError, and the copy is begun again.
 func (x *Copies) openAtPeer(ctx context.Context, req Request) (*fileSet, error) {
-	begun, err := x.Peers.Begun(ctx, req.OperationID, req.Source.Filename)
+	m, err := x.Peers.Begun(ctx, req.OperationID, req.Source.Filename)
 	if err != nil {
 		return nil, err
 	}
-	m := begun.Manifest
 	if m.DatabaseID != req.Source.DatabaseID {
 		return nil, unlike(errors.New("its manifest is another database's"))
 	}
 	set := &fileSet{
-		manifest: backup.StoredManifest{Manifest: m}, size: m.File.SizeBytes, begun: begun, passing: true,
+		manifest: backup.StoredManifest{Manifest: m}, size: m.File.SizeBytes, passing: true,
 		took: m.WrittenAt.Sub(m.CreatedAt), // of one that is not written yet, it is negative
 	}
 	set.data = &remote{ReadCloser: unopened, read: true, reopen: func() (io.ReadCloser, error) {
-		data, _, err := x.Peers.Open(ctx, begun, peer.File, math.MaxInt64)
+		data, _, err := x.Peers.Open(ctx, m, peer.File, math.MaxInt64)
 		return data, err
 	}}
 	return set, nil
@@ -35,7 +34,7 @@ func (x *Copies) openAtPeer(ctx context.Context, req Request) (*fileSet, error) 
 
 // completeFromPeer has the manifest and the sidecar of a set come whose data have come.
 func (x *Copies) completeFromPeer(ctx context.Context, set *fileSet) error {
-	src, _, err := x.Peers.Open(ctx, set.begun, peer.Manifest, backup.MaxManifestBytes)
+	src, _, err := x.Peers.Open(ctx, set.manifest.Manifest, peer.Manifest, backup.MaxManifestBytes)
 	if err != nil {
 		return err
 	}
@@ -47,7 +46,7 @@ func (x *Copies) completeFromPeer(ctx context.Context, set *fileSet) error {
 	if set.manifest, err = backup.ParseManifest(text); err != nil {
 		return unlike(err)
 	}
-	schema, _, err := x.Peers.Open(ctx, set.begun, peer.Schema, set.manifest.Sidecar.SizeBytes)
+	schema, _, err := x.Peers.Open(ctx, set.manifest.Manifest, peer.Schema, set.manifest.Sidecar.SizeBytes)
 	if err != nil {
 		return err
 	}

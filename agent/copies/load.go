@@ -135,20 +135,29 @@ func noRoomToLoad(err error) error {
 	return err
 }
 
-// A database that is restored may be much larger than the one whose place it takes: that may have been emptied. So its file
-// counts too. A database takes at least about twice what its compressed text does; the reservation grows with the copy where it
-// takes more. What is hardly more than repetition is compressed so well that the bound of a copy must be far higher. Of a file
-// that is still being written, it is known how large the database is.
+// A database that is restored may be much larger than the one whose place it takes: that may have been emptied. So what it was
+// when it was dumped counts too; the reservation grows with the copy where it takes more. Of an upload nobody knows that, but it
+// takes at least about twice what its compressed text does. What is hardly more than repetition is compressed so well that the
+// bound of such a copy must be far higher.
 const (
+	copyGrows     = 2
 	fileGrows     = 2
 	fileGrowsMost = 64
 )
 
+// extent is how large a copy will be at least, and at most.
+func (s *fileSet) extent() (least, most int64) {
+	if size := s.manifest.DatabaseBytes; size > 0 {
+		return size, copyGrows * size
+	}
+	return fileGrows * s.size, fileGrowsMost * s.size
+}
+
 func (x *Copies) needs(ctx context.Context, req Request, set *fileSet) ([]diskroom.Need, error) {
 	live, err := x.Room.SizeOf(ctx, req.Database)
+	least, most := set.extent()
 	return []diskroom.Need{{
-		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, fileGrows*set.size, set.begun.DatabaseBytes)),
-		Most:    diskroom.CopySize(max(live, fileGrowsMost*set.size, fileGrows*set.begun.DatabaseBytes)),
+		Purpose: diskroom.Copy, Bytes: diskroom.CopySize(max(live, least)), Most: diskroom.CopySize(max(live, most)),
 		Lasting: &diskroom.Lasting{Account: req.Account},
 	}}, err
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/sealed"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
@@ -23,8 +22,7 @@ import (
 type fileSet struct {
 	manifest backup.StoredManifest
 	data     source
-	size     int64      // of the data; 0 while they are being written
-	begun    peer.Begun // of a file that passes at a peer
+	size     int64 // of the data; 0 while they are being written
 	sidecar  *os.File
 	counted  map[string]int64 // rows of its tables, while they were restored
 	took     time.Duration    // to make it; negative where that is not known

@@ -23,7 +23,8 @@ type Part string
 
 // The parts. Head and File can be had while the file is being written.
 const (
-	Head     Part = "head" // JSON of Begun
+	// Head is JSON of a backup.Manifest. While the file is being written, Rows are estimates, and it has no digests of files.
+	Head     Part = "head"
 	File     Part = "file"
 	Schema   Part = "schema" // the sidecar
 	Manifest Part = "manifest"

@@ -17,33 +17,32 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Begun is what is known of the file that passes, before its data are there. The errors are those of Open.
-func (k *Known) Begun(ctx context.Context, op id.OperationID, name backup.Filename) (b Begun, err error) {
+// Begun is what is known of the file that passes, before its data are there: the part Head. The errors are those of Open.
+func (k *Known) Begun(ctx context.Context, op id.OperationID, name backup.Filename) (m backup.Manifest, err error) {
 	f := &fetched{known: k, ctx: ctx, op: op, path: passingPath(op, name, Head), most: backup.MaxManifestBytes}
 	src, _, err := f.open()
 	if err != nil {
-		return b, err
+		return m, err
 	}
 	defer src.Close()
 	text, err := io.ReadAll(src)
 	if err != nil {
-		return b, err
+		return m, err
 	}
-	if err := json.Unmarshal(text, &b); err != nil {
-		return b, &UnlikeError{"gives no manifest: " + err.Error()}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, &UnlikeError{"gives no manifest: " + err.Error()}
 	}
-	if b.Manifest.OperationID != op || b.Manifest.Filename != name {
-		return b, &UnlikeError{"gives the manifest of another file"}
+	if m.OperationID != op || m.Filename != name {
+		return m, &UnlikeError{"gives the manifest of another file"}
 	}
-	return b, nil
+	return m, nil
 }
 
 // Open opens a part of the file that was begun, of at most so many bytes, as it was before it was sealed. Where the connection
 // breaks off, it goes on behind what has come. The size of a File is server.Growing while it is being written: who reads further
 // waits. An *AwayError: the peer did not answer for a while, or has not made the part for so long, or another file was begun
 // since: who reads it begins again. An *UnlikeError: the peer has no such file, a longer one, or admits this agent no more.
-func (k *Known) Open(ctx context.Context, b Begun, part Part, most int64) (io.ReadCloser, int64, error) {
-	m := b.Manifest
+func (k *Known) Open(ctx context.Context, m backup.Manifest, part Part, most int64) (io.ReadCloser, int64, error) {
 	f := &fetched{
 		known: k, ctx: ctx, op: m.OperationID, path: passingPath(m.OperationID, m.Filename, part), made: made(m.CreatedAt),
 		most: most, grows: part == File,

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -30,10 +31,10 @@ func (s *source) writes(t *testing.T, at time.Time) *writing {
 	t.Helper()
 	w := &writing{
 		draft: check.Must(s.files.Passing().Begin(t.Context(), db, written))(t),
-		m:     backup.Manifest{FormatVersion: 3, DatabaseID: db, OperationID: op, Filename: written, CreatedAt: at},
+		m:     backup.Manifest{FormatVersion: 3, DatabaseID: db, OperationID: op, Filename: written, CreatedAt: at, DatabaseBytes: 7},
 	}
 	w.file = check.Must(w.draft.Data())(t)
-	head := check.Must(Begun{Manifest: w.m, DatabaseBytes: 7}.Encode())(t)
+	head := check.Must(json.Marshal(w.m))(t)
 	w.draft.Show(w.file, store.Growing{OperationID: op, CreatedAt: at, Head: head})
 	return w
 }
@@ -56,7 +57,7 @@ func TestAFileComesWhileItIsWritten(t *testing.T) {
 	address, conns := breaking(t, s.address, 1<<20)
 	k := known(address, s.ca, token)
 	first := check.Must(k.Begun(t.Context(), op, written))(t)
-	if first.Manifest.File.Name != "" || first.DatabaseBytes != 7 {
+	if first.File.Name != "" || first.DatabaseBytes != 7 {
 		t.Errorf("%+v", first)
 	}
 	data, size, err := k.Open(t.Context(), first, File, 4<<20)
@@ -85,7 +86,7 @@ func TestAFileComesWhileItIsWritten(t *testing.T) {
 		check.NoError(t, src.Close())
 	}
 	last := check.Must(k.Begun(t.Context(), op, written))(t)
-	if last.Manifest.File.Name == "" || last.DatabaseBytes != 0 {
+	if last.File.Name == "" || last.DatabaseBytes != 7 {
 		t.Errorf("at last: %+v", last)
 	}
 }

@@ -16,17 +16,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Begun is what is known of a file that passes before its data are there.
-type Begun struct {
-	// Manifest is complete where File has a name. Before, it has what the catalogs say, and Rows are estimates.
-	Manifest backup.Manifest `json:"manifest"`
-	// DatabaseBytes is how large the database is, while the file is being written.
-	DatabaseBytes int64 `json:"databaseBytes,omitempty"`
-}
-
-// Encode is the text of the part Head.
-func (b Begun) Encode() ([]byte, error) { return json.Marshal(b) }
-
 var (
 	errNoFile  = command.Refuse(command.ReasonNotFound, "there is no such file")
 	errNotYet  = command.Refuse(command.ReasonUnavailable, "that is not made yet")
@@ -61,7 +50,7 @@ func (a *Admissions) passing(ctx context.Context, v visit, w http.ResponseWriter
 	switch part {
 	case Head:
 		var text []byte
-		text, err = Begun{Manifest: m.Manifest}.Encode()
+		text, err = json.Marshal(m.Manifest)
 		file, size = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	case File:
 		file, size, err = files.Open(ctx, v.db, name)

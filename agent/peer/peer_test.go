@@ -119,8 +119,8 @@ func known(address, ca, shown string) *Known {
 }
 
 // begun is what is known of the file of a name.
-func begun(of backup.Filename) Begun {
-	return Begun{Manifest: backup.Manifest{OperationID: op, Filename: of, CreatedAt: createdAt}}
+func begun(of backup.Filename) backup.Manifest {
+	return backup.Manifest{OperationID: op, Filename: of, CreatedAt: createdAt}
 }
 
 func whole(t *testing.T, k *Known, part Part) ([]byte, error) {

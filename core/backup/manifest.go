@@ -27,8 +27,9 @@ type Manifest struct {
 	CreatedAt     time.Time      `json:"createdAt"`
 	WrittenAt     time.Time      `json:"writtenAt"` // when the two files were complete
 	ServerVersion string         `json:"serverVersion"`
-	File          FileDigest     `json:"file"`    // the backup file
-	Sidecar       FileDigest     `json:"sidecar"` // the schema with owners and privileges
+	DatabaseBytes int64          `json:"databaseBytes"` // how large the database was in PostgreSQL
+	File          FileDigest     `json:"file"`          // the backup file
+	Sidecar       FileDigest     `json:"sidecar"`       // the schema with owners and privileges
 	Snapshot      *Snapshot      `json:"snapshot,omitempty"`
 	Contents      Contents       `json:"contents"`
 	Settings      []Setting      `json:"settings"`
@@ -201,6 +202,9 @@ func (m Manifest) check() error {
 	}
 	if m.File.Name != string(m.Filename) {
 		return fmt.Errorf("%w: it names two files", ErrManifest)
+	}
+	if m.DatabaseBytes < 0 {
+		return fmt.Errorf("%w: the database has %d bytes", ErrManifest, m.DatabaseBytes)
 	}
 	for _, f := range []FileDigest{m.File, m.Sidecar} {
 		if !isSum(f.SHA256) || f.SizeBytes < 0 {

@@ -76,6 +76,7 @@ func TestWhatIsNoManifestIsRefused(t *testing.T) {
 		"a path":           {`"20260301_120000.sql.gz"`, `"../20260301_120000.sql.gz"`},
 		"a short digest":   {`abab"`, `ab"`},
 		"a negative size":  {`"sizeBytes": 1`, `"sizeBytes": -1`},
+		"a size below 0":   {`"databaseBytes": 0`, `"databaseBytes": -1`},
 		"text after it":    {"\n}\n", "\n} x"},
 	} {
 		changed := strings.Replace(string(text), change[0], change[1], 1)
