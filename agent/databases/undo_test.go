@@ -30,7 +30,8 @@ func TestADatabaseThatIsMadeAgainIsToldAnew(t *testing.T) {
 // closed makes the database for an operation that is to fill it.
 func closed(w agenttest.Wanted) protocol.Command {
 	c := command.EnsureDatabase{
-		DatabaseID: w.DatabaseID(), Name: w.Name, RoleModel: w.Model, ConnectionCap: w.Cap, Closed: true, BackupKey: agenttest.BackupKey,
+		DatabaseID: w.DatabaseID(), Name: w.Name, RoleModel: w.Model, ConnectionCap: w.Cap, Closed: true,
+		BackupKey: agenttest.BackupKey,
 	}
 	for _, l := range w.Model.Logins() {
 		c.Logins = append(c.Logins, command.Login{Login: l, Username: w.Names().Of(l), Verifier: w.Verifiers[l]})
