@@ -44,9 +44,13 @@ func (x *Databases) evictStrangers(ctx context.Context, d ledger.Database) error
 	return x.pooler.Evict(ctx, pooler.NotAllowed(d.Name, pooler.Admitted(allow, welcome)))
 }
 
-// welcome has PgBouncer admit clients whom other servers send on, and ends those of servers that it admits no more.
+// welcome has PgBouncer admit clients whom other servers send on, and ends those of servers that it admits no more. It counts for
+// an isolated database once that is in service again.
 func (x *Databases) welcome(ctx context.Context, e protocol.Command, c command.Welcome) (none command.None, err error) {
-	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
+	d, err := x.ledger.Known(ctx, string(c.DatabaseID))
+	if err == nil && !d.Named() {
+		err = ledger.NoDatabase(d.ID)
+	}
 	if err != nil {
 		return none, err
 	}

@@ -172,3 +172,25 @@ func TestForwardsOfADeletedDatabase(t *testing.T) {
 	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
 	equal(t, "on the server", len(w.home().Forwards()), 0)
 }
+
+// A deleted database that is recovered admits nobody from a server that has ceased to send on meanwhile.
+func TestARecoveredDatabaseWhoseForwardHasEnded(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	from := netip.MustParseAddr(must(w.Operator.Forwards(w.ctx))(t)[0].Address)
+	db := w.source()
+	admitted := func() bool { return w.server.CanLogIn(from, "shop", w.latest.Username, w.latest.Password) }
+	equal(t, "from there, before", admitted(), true)
+	for feature, route := range map[string]string{"delete": "delete", "deleted-recovery": "recover"} {
+		ok(t, w.Operator.SetFeature(w.ctx, feature, true))
+		ok(t, w.Operator.Enroll(w.ctx, db, route))
+	}
+	w.deleted(db)
+	w.forwarding()
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
+	w.recovered(db)
+	w.forwarding()
+	equal(t, "the owner", w.comesTo(w.server), true)
+	equal(t, "from there", admitted(), false)
+}

@@ -171,7 +171,7 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 	case command.EndForward:
 		return s.endForward(c)
 	case command.Welcome:
-		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return d.setWelcome(c) })
+		return s.setWelcome(c)
 	case command.AdmitPeer:
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.admitPeer(f.OperationID, c) })
 	case command.Follow:

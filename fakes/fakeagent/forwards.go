@@ -80,7 +80,12 @@ func (s *Server) endForward(c command.EndForward) (none command.None, err error)
 	return none, nil
 }
 
-func (d *databaseState) setWelcome(c command.Welcome) (none command.None, err error) {
+// setWelcome counts for an isolated database, too, once that is in service again.
+func (s *Server) setWelcome(c command.Welcome) (none command.None, err error) {
+	d := s.databases[c.DatabaseID]
+	if d == nil {
+		return none, errNoDatabase(c.DatabaseID)
+	}
 	d.welcome = slices.Clone(c.From)
 	return none, nil
 }

@@ -25,6 +25,7 @@ func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pa
 		"who comes back is sent on until it serves": (*forwarding).comesBack,
 		"a name that is there is not sent on":       (*forwarding).isTaken,
 		"a database that is made takes its name":    (*forwarding).givesWay,
+		"a deleted database is told, too":           (*forwarding).toldWhileIsolated,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := movingOf(t, newPair(t))
@@ -205,6 +206,18 @@ func (f *forwarding) ends() {
 		}))
 		f.wantSent(false)
 	}
+}
+
+// toldWhileIsolated has the target admit nobody any more of a database that is out of service: nobody gets in once it is back.
+func (f *forwarding) toldWhileIsolated() {
+	f.begun()
+	noError(f.t, ports.Tell(bounded(f.t), f.Target.Agent, newFence(), command.Isolate{DatabaseID: f.make.DatabaseID}))
+	f.generation++
+	noError(f.t, ports.Tell(bounded(f.t), f.Target.Agent, ports.Fence{}, command.Welcome{
+		DatabaseID: f.make.DatabaseID, From: []netip.Addr{}, Generation: f.generation,
+	}))
+	must(ports.Do(bounded(f.t), f.Target.Agent, newFence(), command.Rejoin{DatabaseID: f.make.DatabaseID, Open: true}))(f.t)
+	f.wantSent(false)
 }
 
 func (f *forwarding) runsOut() {

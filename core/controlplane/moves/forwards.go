@@ -45,7 +45,7 @@ func (m *Moves) registerForwards() {
 // sent is what a server is to be told of a database that it has left.
 type sent struct {
 	record database.Record
-	gone   bool // there is no such database any more
+	gone   bool // the database is deleted; of one that is purged there is no record
 	on     server.Server
 	tell   command.Forward
 	all    []move.Forward // of the database
@@ -129,14 +129,17 @@ func (m *Moves) told(ctx context.Context, f move.Forward) (next move.Forward, ov
 func (m *Moves) wanted(ctx context.Context, f move.Forward) (w sent, err error) {
 	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		w = sent{}
-		if w.record, err = tx.Databases().Get(ctx, f.DatabaseID); err != nil || w.record.Status.Gone() {
+		if w.record, err = tx.Databases().Get(ctx, f.DatabaseID); err != nil {
 			w.gone = true
 			return base.NotFound(err, nil)
 		}
-		if w.on, err = tx.Servers().Get(ctx, w.record.ServerID); err != nil {
+		if w.all, err = tx.Forwards().Of(ctx, f.DatabaseID); err != nil {
 			return err
 		}
-		if w.all, err = tx.Forwards().Of(ctx, f.DatabaseID); err != nil {
+		if w.gone = w.record.Status.Gone(); w.gone {
+			return nil
+		}
+		if w.on, err = tx.Servers().Get(ctx, w.record.ServerID); err != nil {
 			return err
 		}
 		w.tell = command.Forward{
@@ -256,14 +259,18 @@ func (m *Moves) welcome(ctx context.Context, f move.Forward, want sent) (move.Fo
 	return f, err
 }
 
-// unwelcome has the server of the database admit no clients of a server any more whose forward is over.
+// unwelcome has the server of the database admit no clients of a server any more whose forward is over. One that is deleted may be
+// recovered.
 func (m *Moves) unwelcome(ctx context.Context, f move.Forward, want sent) (move.Forward, error) {
-	if want.gone || f.Address == "" {
+	if want.record.ID == "" || f.Address == "" {
 		return f, nil
 	}
 	from := f.Address
 	f.Address = ""
 	f, err := m.welcome(ctx, f, want)
+	if want.gone && command.RefusedFor(err, command.ReasonNotFound) {
+		return f, nil // nothing of it is left
+	}
 	if err != nil {
 		f.Address = from // they are admitted still
 	}
