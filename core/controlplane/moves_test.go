@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/doctor"
@@ -405,6 +406,41 @@ func TestAMoveThatIsEndedWithoutItsBackups(t *testing.T) {
 	w.work(w.ControlPlane)
 	w.wantAt(w.machine.ID)
 	equal(t, "kept by, after a move back", w.backups(w.reached(w.source()))[0].KeptBy, id.ServerID(""))
+}
+
+// Backups that stay where a database was are known there, and go with the database; a server that does not answer holds its purge
+// up for a while only.
+func TestThePurgeOfADatabaseWhoseBackupsStayBehind(t *testing.T) {
+	for name, away := range map[string]bool{"there": false, "away": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.movable()
+			o := must(w.moves(w.ControlPlane))(t)
+			w.failing("AdoptBackup", 0, ports.ErrAgentUnreachable)
+			w.reachesStage(move.Settling)
+			w.clock.Advance(time.Minute)
+			must(w.Operator.FailOperation(w.ctx, o.ID, anOrder))(t)
+			equal(t, "files that stay", w.home().Files(), 1)
+			for _, d := range must(w.Operator.Examine(w.ctx, w.machine, checkups.Options{Patience: brief.Patience}))(t) {
+				t.Errorf("the doctor says %s of %s", d.Code, d.Subject)
+			}
+			db := w.source()
+			ok(t, w.Operator.SetFeature(w.ctx, "delete", true))
+			ok(t, w.Operator.Enroll(w.ctx, db, "delete"))
+			w.deleted(db)
+			w.home().SetUnreachable(away)
+			w.clock.Advance(60 * 24 * time.Hour)
+			for range 40 {
+				_ = w.Rounds.Once(w.ctx)
+				must(w.Work.RunNext(w.ctx))(t)
+				w.clock.Advance(time.Minute)
+			}
+			equal(t, "databases", len(w.server.Databases()), 0)
+			_, err := w.Operator.DatabaseDetails(w.ctx, db)
+			equal(t, "is purged", err != nil, true)
+			equal(t, "files", w.home().Files() > 0, away)
+		})
+	}
 }
 
 // The server that a database comes to is served again and again after the pivot.

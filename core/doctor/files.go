@@ -119,6 +119,17 @@ func ExamineFiles(want Files, has []command.StoredFile) (found []Finding) {
 	return found
 }
 
+// Folders are the databases of which there are files of backups, sorted.
+func Folders(has []command.StoredFile) []id.DatabaseID {
+	all := map[id.DatabaseID]bool{}
+	for _, f := range has {
+		if db, _, _, _, ok := parsePath(f.Path); ok {
+			all[db] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
 // Unrecorded are the backups of a database among the files of an agent whose names no record has, the oldest first.
 func Unrecorded(db id.DatabaseID, has []command.StoredFile, known []backup.Filename) (list []backup.Filename) {
 	for _, f := range has {

@@ -223,28 +223,11 @@ func unused(ctx context.Context, tx ports.Tx, doomed backup.Backup) error {
 	return deletion.Admits(open, fault.BackupConflict)
 }
 
-// eraseTries is how often a file is tried to be removed while the server hears of further operations on the database.
-const eraseTries = 3
-
 // erase removes the file, then its record. Both can be done again. brake.Held where the metadata are behind.
 func (b *Backups) erase(
 	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
 ) error {
-	at := cmp.Or(doomed.KeptBy, r.ServerID)
-	agent, err := b.base.AgentOf(ctx, at)
-	if err != nil {
-		return err
-	}
-	gone := command.DeleteBackup{DatabaseID: r.ID, Filename: doomed.Filename}
-	for range eraseTries {
-		if err = b.base.InStep(ctx, at); err == nil {
-			_, err = ports.Ask(ctx, agent, gone)
-		}
-		if !command.RefusedFor(err, command.ReasonBehind) {
-			break
-		}
-	}
-	if err != nil {
+	if err := b.base.EraseBackup(ctx, cmp.Or(doomed.KeptBy, r.ServerID), r.ID, doomed.Filename); err != nil {
 		return err
 	}
 	b.base.Crash(CrashErased)

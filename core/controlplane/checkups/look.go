@@ -368,13 +368,36 @@ func (l *checkup) listFiles(ctx context.Context) error {
 		return &silence{err}
 	}
 	err = l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		l.files.Uploads, err = uploadsOf(ctx, tx, all)
-		return err
+		if l.files.Uploads, err = uploadsOf(ctx, tx, all); err != nil {
+			return err
+		}
+		return l.kept(ctx, tx, all)
 	})
 	if err == nil {
 		l.found = append(l.found, doctor.ExamineFiles(l.files, all)...)
 	}
 	return err
+}
+
+// kept adds the backups that this server alone has of databases which have left it.
+func (l *checkup) kept(ctx context.Context, tx ports.Tx, files []command.StoredFile) error {
+	for _, db := range doctor.Folders(files) {
+		if _, here := l.files.Databases[db]; here {
+			continue
+		}
+		all, err := tx.Backups().List(ctx, db, ports.Page{})
+		if err != nil {
+			return err
+		}
+		var of doctor.FilesOf
+		for _, b := range all {
+			if b.KeptBy == l.server.ID {
+				of.Names = append(of.Names, b.Filename)
+			}
+		}
+		l.files.Databases[db] = of
+	}
+	return nil
 }
 
 // uploadsOf are the records of the uploads that have a file.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
@@ -83,17 +84,39 @@ type purging struct {
 
 // Do implements work.Steps: the agent removes what it has of the database, its files with it. It refuses what is in service: then
 // the metadata went back in time, or the server did. The record goes afterwards, which frees the name.
+//
+// Backups that stayed at servers which the database has left go last. Such a server may be gone: one that does not answer is
+// waited for for a while only.
 func (t purging) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 	t.Stage = s
 	t.Progress(string(s), 0)
 	_, err := work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
 	switch {
 	case err == nil:
+		if err := t.eraseKept(ctx); err != nil && t.Of.Attempts < restore.MostSwitches {
+			return work.Next{}, err
+		}
 		return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 	case t.refused(err):
 		err = errors.Join(err, t.noteRefusal(ctx, err))
 	}
 	return work.Next{}, err
+}
+
+// eraseKept removes the backups of the database that other servers keep, as far as these answer.
+func (t purging) eraseKept(ctx context.Context) error {
+	list, err := ports.Read(ctx, t.d.base.Store, func(ctx context.Context, tx ports.Tx) ([]backup.Backup, error) {
+		return tx.Backups().List(ctx, t.Record.ID, ports.Page{})
+	})
+	for _, b := range list {
+		if b.KeptBy != "" {
+			err = errors.Join(err, t.d.base.EraseBackup(ctx, b.KeptBy, t.Record.ID, b.Filename))
+		}
+	}
+	if err != nil {
+		t.Log("purge.backup_kept", err)
+	}
+	return err
 }
 
 // refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
@@ -129,6 +152,7 @@ func (t purging) End(ctx context.Context, e work.Ending) (work.Next, error) {
 	_, err = work.Send(ctx, t.Lease, "rejoin", t.Agent, command.Rejoin{DatabaseID: t.Record.ID, Open: was == database.Active})
 	switch {
 	case command.RefusedFor(err, command.ReasonNotFound):
+		_ = t.eraseKept(ctx) // it is noted
 		return t.Next(ctx, stage.Completed)
 	case err != nil:
 		return work.Next{}, err
@@ -174,8 +198,9 @@ func (t purging) Ending(on operation.Event, cause *fault.Error) work.Ending {
 }
 
 // Lost implements work.Steps: the database is forgotten with its backups and uploads. Should the server come back, the doctor
-// finds what stands there.
+// finds what stands there. Backups that other servers keep are removed, as far as these answer.
 func (t purging) Lost(ctx context.Context, _ *fault.Error) (work.Next, error) {
+	_ = t.eraseKept(ctx) // it is noted
 	return t.Finish(ctx, t.Ending(operation.Succeed, nil).After(func(ctx context.Context, tx ports.Tx) error {
 		files, err := tx.Uploads().OfAccount(ctx, t.Record.AccountID)
 		if err != nil {
