@@ -118,6 +118,41 @@ func TestADrainOfADatabaseThatIsBeingMade(t *testing.T) {
 	equal(t, "databases", len(w.server.Databases()), 2)
 }
 
+// A drain ends once nothing comes to the server any more: what has come is moved off again.
+func TestADrainOfAServerThatADatabaseMovesTo(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	_, _ = w.another("three", 0)
+	w.Monitor.Once(w.ctx)
+	must(w.moves(w.ControlPlane))(t)
+	w.inEveryCall("Load", func() fakeagent.Fault { return fakeagent.Fault{Before: ports.ErrAgentUnreachable} })
+	w.tried()
+	must(w.drains(func(d *move.Drain) { d.ServerID = w.other().ID }))(t)
+	for range 3 {
+		ok(t, w.Rounds.Once(w.ctx))
+		w.clock.Advance(10 * time.Second)
+	}
+	equal(t, "state meanwhile", must(w.Operator.Drains(w.ctx))(t)[0].State, move.Draining)
+	w.server.OnCall(nil)
+	d, _ := w.drained()
+	equal(t, "state", d.State, move.Drained)
+	equal(t, "left", len(w.server.Databases()), 0)
+}
+
+// A server that is drained takes databases again once its drain is stopped, and not before.
+func TestAServerIsNotEnabledWhileItIsDrained(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	must(w.drains())(t)
+	enable := func() error {
+		return errOf(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Enabled = true }))
+	}
+	refusedOn(t, "while it is drained", enable(), "enabled")
+	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Capacity++ }))(t)
+	must(w.Operator.StopDrain(w.ctx, w.machine.ID, anOrder))(t)
+	ok(t, enable())
+}
+
 // A drain that is stopped moves nothing more.
 func TestADrainThatIsStopped(t *testing.T) {
 	w := newWorld(t)

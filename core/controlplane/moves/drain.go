@@ -186,6 +186,17 @@ func (m *Moves) StopDrain(ctx context.Context, on id.ServerID, by operation.Orde
 	return d, err
 }
 
+// NotDrained refuses to have a server take databases that is being drained, which would move them off again: VALIDATION_ERROR on
+// "enabled".
+func NotDrained(ctx context.Context, tx ports.Tx, on id.ServerID) error {
+	open, err := tx.Drains().List(ctx, true)
+	if err == nil && slices.ContainsFunc(open, func(d move.Drain) bool { return d.ServerID == on }) {
+		err = fault.Invalid("enabled", "the server is being drained, which would move new databases off again: stop that first, "+
+			"by server drain --stop")
+	}
+	return err
+}
+
 // ended ends a drain that is open; ErrNoRow where none is.
 func (m *Moves) ended(ctx context.Context, tx ports.Tx, on id.ServerID, s move.DrainState, why string) (move.Drain, error) {
 	d, err := tx.Drains().Lock(ctx, on)
@@ -248,7 +259,8 @@ func (m *Moves) left(ctx context.Context, d move.Drain) (list []move.Remaining, 
 	return list, err
 }
 
-// drain orders the next moves of a drain, and ends it.
+// drain orders the next moves of a drain, and ends it. What still comes to the server, by a move that was ordered before, is
+// waited for, as is the end of those that have left it.
 func (m *Moves) drain(ctx context.Context, now time.Time, d move.Drain, remove Remove) error {
 	left, err := m.left(ctx, d)
 	if err != nil {
@@ -263,6 +275,12 @@ func (m *Moves) drain(ctx context.Context, now time.Time, d move.Drain, remove R
 				}
 			}
 		}
+		return err
+	}
+	has, err := ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) (server.Contents, error) {
+		return tx.Servers().Contents(ctx, d.ServerID)
+	})
+	if err != nil || has.Moving > 0 {
 		return err
 	}
 	why := ""

@@ -112,7 +112,8 @@ func lockServer(ctx context.Context, tx ports.Tx, of id.ServerID) (server.Server
 }
 
 // ChangeServer changes address, capacity, connections, or whether the server takes new databases. Its databases stay where they
-// are. VALIDATION_ERROR on "server" where it is to take none any more, and is the last one to whose version ways back lead.
+// are. VALIDATION_ERROR on "server" where it is to take none any more, and is the last one to whose version ways back lead; on
+// "enabled" where it is to take some again, and is being drained.
 func (o *Operator) ChangeServer(
 	ctx context.Context, serverID id.ServerID, change func(*server.Server),
 ) (server.Server, error) {
@@ -122,10 +123,13 @@ func (o *Operator) ChangeServer(
 			return notFound(err, "server")
 		}
 		after := before
-		if change(&after); !before.Enabled || after.Enabled {
-			return nil
+		switch change(&after); {
+		case before.Enabled && !after.Enabled:
+			return moves.KeepsWaysBack(ctx, tx, serverID)
+		case !before.Enabled && after.Enabled:
+			return moves.NotDrained(ctx, tx, serverID)
 		}
-		return moves.KeepsWaysBack(ctx, tx, serverID)
+		return nil
 	})
 }
 
