@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -172,6 +173,27 @@ func TestALostServerThatComesBack(t *testing.T) {
 	w.wantFindings()
 	refusedOn(t, "again", errOf(w.Operator.Adopt(w.ctx, left(w.machine.ID, true))), "database")
 	must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t)
+}
+
+// A server that has come back with what another one was to have, which is lost by now: it is the way back, and that is said.
+func TestTheServerThatHasItIsLostToo(t *testing.T) {
+	w := newLostWorld(t)
+	w.recovers()
+	w.server.SetUnreachable(false)
+	w.Monitor.Once(w.ctx)
+	w.burns(w.other.ID)
+	list, _, err := w.Operator.RecoverServer(w.ctx, operator.Recovery{
+		Server: w.other.ID, On: []id.ServerID{w.machine.ID}, Order: anOrder,
+	})
+	ok(t, err)
+	refusedOn(t, "to make it anew", list[0].Err, "on", "adopt", "--server-gone")
+	err = errOf(w.Operator.Adopt(w.ctx, left(w.machine.ID, true)))
+	refused(t, err, fault.AgentError)
+	equal(t, "the way out", strings.Contains(err.Error(), "adopt --server-gone"), true)
+	q := left(w.machine.ID, false)
+	q.Order = gone(q.Order)
+	must(w.Operator.Adopt(w.ctx, q))(t)
+	equal(t, "the owner logs in", w.comesTo(w.server), true)
 }
 
 // A server that was away when a database left it has it still, and keeps backups that nobody else has.

@@ -82,8 +82,8 @@ func (a *Adoptions) serving(ctx context.Context, of database.Record) (server.Ser
 	open, serves := doctor.Open(of.Status)
 	switch {
 	case err != nil:
-		err = fault.Wrap(err, fault.AgentError, "the agent of %s, which the record names, does not say whether it has it: %s",
-			at.Name, err)
+		err = fault.Wrap(err, fault.AgentError, "the agent of %s, which the record names, does not say whether it has it: %s; where "+
+			"that server is gone for good, adopt --server-gone takes what is here", at.Name, err)
 	case has == nil:
 		err = fault.New(fault.DatabaseStateConflict, "%s, which the record names, does not have it: adopt it", at.Name)
 	case !serves || !has.Made || has.Isolated != "" || has.Open != open:

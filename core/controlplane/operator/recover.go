@@ -69,6 +69,11 @@ func (o *Operator) RecoverServer(ctx context.Context, q Recovery) (list []Recove
 	if err != nil {
 		return nil, left, err
 	}
+	for i := range left {
+		if left[i], err = o.rebuilds.Standing(ctx, left[i]); err != nil {
+			return nil, left, err
+		}
+	}
 	all, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Storage().Between(ctx, from.ID, "", "") // a move that has ended may have taken one back
 	})

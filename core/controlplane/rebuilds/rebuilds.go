@@ -41,6 +41,25 @@ func New(p *base.Base, roles Roles) *Rebuilds {
 type Left struct {
 	From, On server.Server
 	command.Heritage
+	// Has are the databases that stand on the other server, as where one has left it while it was away.
+	Has map[id.DatabaseID]bool
+}
+
+// Standing completes what was found by the databases that stand on the other server. AGENT_ERROR: its agent does not answer.
+func (r *Rebuilds) Standing(ctx context.Context, left Left) (Left, error) {
+	agent, err := r.base.AgentOf(ctx, left.On.ID)
+	if err != nil {
+		return left, err
+	}
+	all, err := base.Inventory(ctx, agent)
+	if err != nil {
+		return left, fault.Wrap(err, fault.AgentError, "the agent of %s does not say what it has: %s", left.On.Name, err)
+	}
+	left.Has = map[id.DatabaseID]bool{}
+	for _, d := range all {
+		left.Has[d.DatabaseID] = d.Made
+	}
+	return left, nil
 }
 
 // Look tells the agent of a server what another one that is gone has left, and returns what it finds there. storage says where;
@@ -84,7 +103,7 @@ func (r *Rebuilds) Look(ctx context.Context, from, on server.Server, storage str
 }
 
 // Order queues that a database is made anew. The other errors are those of rebuild.Admits. VALIDATION_ERROR: "on" has no room for
-// it, another version of PostgreSQL, or a database of its name. ErrElsewhere: it is not on the server that is gone any more.
+// it, another version of PostgreSQL, a database of its name, or this one, of before. ErrElsewhere: it is not on the server that is gone any more.
 func (r *Rebuilds) Order(
 	ctx context.Context, left Left, db id.DatabaseID, by operation.Order,
 ) (o operation.Operation, err error) {
@@ -96,6 +115,10 @@ func (r *Rebuilds) Order(
 		}
 		if locked.ServerID != left.From.ID {
 			return ErrElsewhere
+		}
+		if left.Has[db] {
+			return fault.Invalid("on", "%s has this database, as it was when it left: name another server, or take what that has, by "+
+				"database adopt --server %s --database %s --server-gone", left.On.Name, left.On.Name, db)
 		}
 		if err := r.admits(ctx, tx, locked); err != nil {
 			return err
