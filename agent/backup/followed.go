@@ -3,10 +3,12 @@ package backup
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/follow"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pgdump"
 )
 
@@ -22,7 +24,7 @@ func (x *Backups) hold(ctx context.Context, d dumping, req Request) (*pgdump.Hel
 	if !req.Followed {
 		return d.run.Hold(ctx, d.db, "")
 	}
-	moment, err := x.Source.Begin(ctx, req.source())
+	moment, err := x.moment(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +38,21 @@ func (x *Backups) hold(ctx context.Context, d dumping, req Request) (*pgdump.Hel
 		return nil, err
 	}
 	return held, nil
+}
+
+// waitShare is the part of the time of a dump for which a moment is waited for from which changes are kept: until all
+// transactions have ended that are open on the server, of whoever's databases. Meanwhile other work on the database waits, too.
+const waitShare = 12
+
+// moment begins to keep the changes. A *jobs.TooLongError: somebody has had a transaction open for too long.
+func (x *Backups) moment(ctx context.Context, req Request) (*follow.Moment, error) {
+	ctx, cancel := jobs.Within(ctx, "the wait for transactions that were open on the server", x.Limits.Dump/waitShare)
+	defer cancel()
+	moment, err := x.Source.Begin(ctx, req.source())
+	if late := jobs.Overlong(ctx); err != nil && late != nil {
+		err = errors.Join(late, err)
+	}
+	return moment, err
 }
 
 // unkeep ends the keeping of changes.

@@ -1,12 +1,16 @@
 package follow_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/follow"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // What is kept for a move of which nobody has spoken for a day is dropped, with its operation still open: nothing of the log is
@@ -43,6 +47,37 @@ func TestASlotOutlivesNoMove(t *testing.T) {
 			nothingKept(t, m.source)
 		})
 	}
+}
+
+// A slot waits for whoever has a transaction open on the server, of whatever database. Meanwhile it keeps the log, and that is
+// bounded; after a while the move ends, and the next one can begin.
+func TestASlotWaitsForNobodyForEver(t *testing.T) {
+	t.Parallel()
+	source, target := agenttest.Logical(t), agenttest.Logical(t)
+	source.Config.BackupLimits.Dump = time.Minute
+	source.Start(t)
+	target.Start(t)
+	m := begun(t, source, target, `CREATE TABLE entry (n int PRIMARY KEY)`)
+	open := check.Must(source.Super.BeginTx(t.Context(), nil))(t)
+	check.Must(open.Exec(`SELECT pg_current_xact_id()`))(t)
+	var report command.BackupReport
+	counted := false
+	check.Eventually(t, "the wait does not come to an end", func() bool {
+		report = tell(t, m, source, m.dumping())
+		counted = counted || slices.Contains(check.Must(follow.Bounded(t.Context(), source.Super))(t), id.OperationID(m.operation))
+		return report.State != command.BackupRunning
+	})
+	if !counted {
+		t.Error("what is kept meanwhile is not bounded")
+	}
+	if report.State != command.BackupFailed || !strings.Contains(report.Message, "transactions") {
+		t.Errorf("%+v", report)
+	}
+	check.NoError(t, open.Rollback())
+	source.Done(t, agenttest.Closing(m.operation))
+	nothingKept(t, source)
+	m.operation = agenttest.NewUUID()
+	m.dumps(t)
 }
 
 // Where no slot is left, there is no file, and the agent lives on.

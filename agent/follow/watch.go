@@ -57,25 +57,33 @@ func (s *Source) dropUnknown(ctx context.Context) error {
 	return err
 }
 
-// bound gives up what must not be kept any longer.
-func (s *Source) bound(ctx context.Context) error {
+// slot is one that keeps the log for an operation.
+type slot struct {
+	op               id.OperationID
+	database, status string
+	kept             int64
+}
+
+// slots are those that count. One that is being made does: it waits for whoever has a transaction open on the server, and keeps
+// the log from the beginning.
+func (s *Source) slots(ctx context.Context) (all []slot, err error) {
 	const query = `SELECT f.operation_id, d.name, coalesce(s.wal_status, 'lost'),
 			coalesce(pg_current_wal_lsn() - s.restart_lsn, 0)::bigint
 		FROM ledger.followed f JOIN ledger.database d ON d.id = f.database_id
 			LEFT JOIN pg_replication_slots s ON s.slot_name = $1 || replace(f.operation_id, '-', '')
-		WHERE f.schema IS NOT NULL AND f.why = '' ORDER BY 1`
-	type slot struct {
-		op               id.OperationID
-		database, status string
-		kept             int64
-	}
-	var all []slot
-	err := pg.Each(ctx, s.db, func(rows *sql.Rows) error {
+		WHERE (f.schema IS NOT NULL OR s.restart_lsn IS NOT NULL) AND f.why = '' ORDER BY 1`
+	err = pg.Each(ctx, s.db, func(rows *sql.Rows) error {
 		var one slot
 		err := rows.Scan(&one.op, &one.database, &one.status, &one.kept)
 		all = append(all, one)
 		return err
 	}, query, setup.MovePrefix)
+	return all, err
+}
+
+// bound gives up what must not be kept any longer.
+func (s *Source) bound(ctx context.Context) error {
+	all, err := s.slots(ctx)
 	for _, one := range all {
 		var why string
 		switch most := s.most(one.kept); {
