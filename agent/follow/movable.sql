@@ -4,6 +4,10 @@ WITH rel AS MATERIALIZED (
       WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid AND e.deptype = 'e') AS member
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.oid >= 16384 AND n.nspname !~ '^pg_(temp|toast)'
+), held AS MATERIALIZED (
+  -- Tables that somebody has locked: who asks for their size waits for that. They may have rows.
+  SELECT relation FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND locktype = 'relation'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 ), comparable AS (
   -- types whose values PostgreSQL can tell apart
   SELECT t.oid FROM pg_type t WHERE t.typtype IN ('e', 'r', 'm') OR EXISTS (
@@ -25,10 +29,12 @@ WITH rel AS MATERIALIZED (
     WHEN 'i' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = rel.oid AND indisreplident AND indimmediate AND indisvalid)
     WHEN 'f' THEN NOT EXISTS (SELECT FROM columns WHERE attrelid = rel.oid AND element NOT IN (SELECT oid FROM comparable))
     ELSE false END
-  UNION ALL SELECT 'unlogged', name FROM rel WHERE relkind = 'r' AND relpersistence = 'u' AND pg_relation_size(oid) > 0
+  UNION ALL SELECT 'unlogged', name FROM rel WHERE relkind = 'r' AND relpersistence = 'u'
+    AND CASE WHEN oid IN (SELECT relation FROM held) THEN true ELSE pg_relation_size(oid) > 0 END
   UNION ALL SELECT 'materialized_view', name FROM rel WHERE relkind = 'm' AND relispopulated
   UNION ALL SELECT 'other', format('table %s of an extension', name) FROM rel
-    WHERE relkind = 'r' AND member AND pg_relation_size(oid) > 0
+    WHERE relkind = 'r' AND member
+      AND CASE WHEN oid IN (SELECT relation FROM held) THEN true ELSE pg_relation_size(oid) > 0 END
   UNION ALL SELECT 'other', format('table %s, whose owner this service has not made', name) FROM rel
     WHERE relkind IN ('r', 'p') AND NOT member AND NOT pg_has_role(relowner, 'USAGE')
   UNION ALL SELECT 'other', format('publication %I', pubname) FROM pg_publication

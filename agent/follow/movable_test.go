@@ -48,6 +48,24 @@ func TestTablesInTheWay(t *testing.T) {
 	}
 }
 
+// Who asks for the size of a table waits for whoever has locked it: of one that is locked for long it is not asked.
+func TestATableThatIsLockedHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	s, w := agenttest.DatabaseStack(t)
+	owner := s.Owner(t, w)
+	check.Must(owner.Exec(`CREATE UNLOGGED TABLE passing (id int PRIMARY KEY)`))(t)
+	unlogged := command.Obstacle{Kind: command.Unlogged, Object: "public.passing"}
+	if found := movable(t, s, w); slices.Contains(found.Obstacles, unlogged) {
+		t.Errorf("without rows: %+v", found.Obstacles)
+	}
+	locked := check.Must(owner.BeginTx(t.Context(), nil))(t)
+	check.Must(locked.Exec(`LOCK TABLE passing`))(t)
+	if found := movable(t, s, w); !slices.Contains(found.Obstacles, unlogged) {
+		t.Errorf("locked: %+v", found.Obstacles)
+	}
+	check.NoError(t, locked.Rollback())
+}
+
 // A rehearsal is void once its database has something that can change what it finds, and for nothing else.
 func TestWhatVoidsARehearsal(t *testing.T) {
 	t.Parallel()
