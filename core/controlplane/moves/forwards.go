@@ -259,8 +259,8 @@ func (m *Moves) welcome(ctx context.Context, f move.Forward, want sent) (move.Fo
 	return f, err
 }
 
-// unwelcome has the server of the database admit no clients of a server any more whose forward is over. One that is deleted may be
-// recovered.
+// unwelcome has the server of the database admit no clients of a server any more whose forward is over. A deleted database is no
+// exception: it may be recovered.
 func (m *Moves) unwelcome(ctx context.Context, f move.Forward, want sent) (move.Forward, error) {
 	if want.record.ID == "" || f.Address == "" {
 		return f, nil
