@@ -103,8 +103,8 @@ func (r *Rebuilds) Look(ctx context.Context, from, on server.Server, storage str
 }
 
 // Order queues that a database is made anew. The other errors are those of rebuild.Admits. VALIDATION_ERROR: "on" has no room for
-// it, another version of PostgreSQL, a database of its name, or this one, of before. ErrElsewhere: it is not on the server that is
-// gone any more.
+// it, another version of PostgreSQL, a database of its name, or this one, of before. ErrElsewhere: it is not on the server that
+// is gone any more.
 func (r *Rebuilds) Order(
 	ctx context.Context, left Left, db id.DatabaseID, by operation.Order,
 ) (o operation.Operation, err error) {
