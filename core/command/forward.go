@@ -108,8 +108,8 @@ func (c *EndForward) receive(e Envelope) { c.Generation = e.Generation }
 func (c EndForward) Check() error { return checkDatabase(c.DatabaseID) }
 
 // Welcome has the new server admit clients whom others send on, whatever the allowlist says of where they come from: the server
-// that sends them has asked its own. It belongs to no operation; an empty list admits none. Of an isolated database it counts once
-// that is in service again.
+// that sends them has asked its own. It belongs to no operation; an empty list admits none. Of an isolated database it counts
+// once that is in service again.
 type Welcome struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`
