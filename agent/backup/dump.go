@@ -101,10 +101,7 @@ func (x *Backups) spooled(ctx context.Context, from source, req Request, tell jo
 		made, err = x.undisturbed(ctx, dumping{from, db, run}, req, tell)
 		return err
 	})
-	if late := jobs.Overlong(ctx); err != nil && late != nil {
-		err = errors.Join(late, err)
-	}
-	return made, err
+	return made, jobs.InTime(ctx, err)
 }
 
 // noDatabase returns DATABASE_NOT_FOUND for a failed connection to a database that does not exist.

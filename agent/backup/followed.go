@@ -3,7 +3,6 @@ package backup
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/dumpsql"
@@ -49,10 +48,7 @@ func (x *Backups) moment(ctx context.Context, req Request) (*follow.Moment, erro
 	ctx, cancel := jobs.Within(ctx, "the wait for transactions that were open on the server", x.Limits.Dump/waitShare)
 	defer cancel()
 	moment, err := x.Source.Begin(ctx, req.source())
-	if late := jobs.Overlong(ctx); err != nil && late != nil {
-		err = errors.Join(late, err)
-	}
-	return moment, err
+	return moment, jobs.InTime(ctx, err)
 }
 
 // unkeep ends the keeping of changes.

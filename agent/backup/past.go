@@ -57,10 +57,7 @@ func (x *Backups) recovered(ctx context.Context, req Request, tell jobs.Tell) (s
 	} else {
 		side, asOf, err = x.recoveredLost(ctx, req, told)
 	}
-	if late := jobs.Overlong(ctx); err != nil && late != nil {
-		err = errors.Join(late, err)
-	}
-	return side, asOf, err
+	return side, asOf, jobs.InTime(ctx, err)
 }
 
 func (x *Backups) recoveredLost(ctx context.Context, req Request, tell jobs.Tell) (*archive.Side, *time.Time, error) {

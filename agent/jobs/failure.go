@@ -29,6 +29,14 @@ func Overlong(ctx context.Context) *TooLongError {
 	return nil
 }
 
+// InTime adds to an error the limit that has ended ctx.
+func InTime(ctx context.Context, err error) error {
+	if late := Overlong(ctx); err != nil && late != nil {
+		return errors.Join(late, err)
+	}
+	return err
+}
+
 // CutShortError says that PostgreSQL or the agent went down during every attempt at a job. Its text may be shown to the customer.
 type CutShortError struct {
 	What     string // "backup"

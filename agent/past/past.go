@@ -81,14 +81,10 @@ func (x *Past) beside(
 		return err
 	}
 	used := func(context.Context) (int64, error) { return x.archive.Used(j.OperationID) }
-	return c.Watch(ctx, diskroom.Beside, used, func(ctx context.Context) (err error) {
+	return c.Watch(ctx, diskroom.Beside, used, func(ctx context.Context) error {
 		ctx, cancel := jobs.Within(ctx, "the work on the database as it was", x.Limits.Dump)
 		defer cancel()
-		err = do(ctx)
-		if late := jobs.Overlong(ctx); err != nil && late != nil {
-			err = errors.Join(late, err)
-		}
-		return err
+		return jobs.InTime(ctx, do(ctx))
 	})
 }
 
