@@ -5,9 +5,12 @@ WITH rel AS MATERIALIZED (
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.oid >= 16384 AND n.nspname !~ '^pg_(temp|toast)'
 ), held AS MATERIALIZED (
-  -- Tables that somebody has locked: who asks for their size waits for that. They may have rows.
   SELECT relation FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND locktype = 'relation'
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+), filled AS MATERIALIZED (
+  -- Tables that have rows of which no changes come. One that somebody has locked may: who asks for its size waits for that.
+  SELECT name, member, relpersistence FROM rel WHERE relkind = 'r' AND (relpersistence = 'u' OR member)
+    AND CASE WHEN oid IN (SELECT relation FROM held) THEN true ELSE pg_relation_size(oid) > 0 END
 ), comparable AS (
   -- types whose values PostgreSQL can tell apart
   SELECT t.oid FROM pg_type t WHERE t.typtype IN ('e', 'r', 'm') OR EXISTS (
@@ -29,12 +32,9 @@ WITH rel AS MATERIALIZED (
     WHEN 'i' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = rel.oid AND indisreplident AND indimmediate AND indisvalid)
     WHEN 'f' THEN NOT EXISTS (SELECT FROM columns WHERE attrelid = rel.oid AND element NOT IN (SELECT oid FROM comparable))
     ELSE false END
-  UNION ALL SELECT 'unlogged', name FROM rel WHERE relkind = 'r' AND relpersistence = 'u'
-    AND CASE WHEN oid IN (SELECT relation FROM held) THEN true ELSE pg_relation_size(oid) > 0 END
+  UNION ALL SELECT 'unlogged', name FROM filled WHERE relpersistence = 'u'
   UNION ALL SELECT 'materialized_view', name FROM rel WHERE relkind = 'm' AND relispopulated
-  UNION ALL SELECT 'other', format('table %s of an extension', name) FROM rel
-    WHERE relkind = 'r' AND member
-      AND CASE WHEN oid IN (SELECT relation FROM held) THEN true ELSE pg_relation_size(oid) > 0 END
+  UNION ALL SELECT 'other', format('table %s of an extension', name) FROM filled WHERE member
   UNION ALL SELECT 'other', format('table %s, whose owner this service has not made', name) FROM rel
     WHERE relkind IN ('r', 'p') AND NOT member AND NOT pg_has_role(relowner, 'USAGE')
   UNION ALL SELECT 'other', format('publication %I', pubname) FROM pg_publication
