@@ -327,7 +327,7 @@ func (t *turn) sendOn(ctx context.Context, tx ports.Tx) error {
 	})
 }
 
-// forget removes a forward, if there is one.
+// forget removes a forward, if there is one: to remove what is not there would end the transaction.
 func forget(ctx context.Context, tx ports.Tx, db id.DatabaseID, on id.ServerID) error {
 	all, err := tx.Forwards().Of(ctx, db)
 	if err != nil || !slices.ContainsFunc(all, func(f move.Forward) bool { return f.ServerID == on }) {

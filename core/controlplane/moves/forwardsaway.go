@@ -50,12 +50,15 @@ func (m *Moves) concludeAway(ctx context.Context, now time.Time) (failed error) 
 	return failed
 }
 
-// conclude is concludeAway of one forward that is due.
+// conclude is concludeAway of one forward, once it is due.
 func (m *Moves) conclude(ctx context.Context, now time.Time, f move.Forward, gone bool) error {
+	if now.Before(f.NextAt) {
+		return nil
+	}
 	want, err := m.wanted(ctx, f)
 	over := f.Over(now) || want.gone && gone
 	switch {
-	case err != nil, now.Before(f.NextAt), want.gone && !gone:
+	case err != nil, want.gone && !gone:
 		return err
 	case over && !gone && f.Address == "" && !f.Forgotten(now):
 		return nil // its server is told once it answers
