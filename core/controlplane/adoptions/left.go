@@ -53,13 +53,18 @@ func (a *Adoptions) dropLeft(
 	if err != nil {
 		return Adopted{}, err
 	}
-	unremoved, err := a.giveUp(ctx, of.ID, on.ID, at.ID)
+	end := ending{db: of.ID, fence: ports.Fence{OperationID: base.NewID[id.OperationID](a.base.Entropy)}}
+	ctx, cancel := context.WithTimeout(ctx, base.AskTime)
+	defer cancel()
+	if end.on, err = a.base.AgentOf(ctx, on.ID); err == nil {
+		err = end.giveUp(ctx)
+	}
 	if err != nil {
 		return Adopted{}, fault.Wrap(err, fault.AgentError, "the agent of %s has not given it up: %s", on.Name, base.WhyRefused(err))
 	}
 	notes := []string{on.Name + " has it no more; it is the database of " + at.Name}
-	if unremoved != nil {
-		notes = append(notes, on.Name+" may still have files of its backups: "+base.WhyRefused(unremoved))
+	if err := a.removeBackups(ctx, end, at.ID); err != nil {
+		notes = append(notes, on.Name+" may still have files of its backups: "+base.WhyRefused(err))
 	}
 	return Adopted{Record: of, Fate: adoption.Left, Notes: notes}, nil
 }
@@ -93,35 +98,38 @@ func (a *Adoptions) serving(ctx context.Context, of database.Record) (server.Ser
 	return at, err
 }
 
-// giveUp has a server shut customers out of a database, drop it, and remove the backups that the other one has, too; unremoved is
-// why these may still be there. The operation has no record, as that of every command by which a difference is mended.
-func (a *Adoptions) giveUp(ctx context.Context, db id.DatabaseID, on, at id.ServerID) (unremoved, err error) {
-	agent, err := a.base.AgentOf(ctx, on)
-	if err != nil {
-		return nil, err
+// ending is what the agent of a server is told by which it gives up a database. The operation has no record, as that of every
+// command by which a difference is mended.
+type ending struct {
+	db    id.DatabaseID
+	on    ports.Agent
+	fence ports.Fence
+}
+
+// giveUp has the server shut customers out of the database, and drop it.
+func (e ending) giveUp(ctx context.Context) error {
+	_, err := ports.Do(ctx, e.on, e.fence, command.Part{DatabaseID: e.db, Closed: true})
+	if err == nil {
+		_, err = ports.Do(ctx, e.on, e.fence, command.Depart{DatabaseID: e.db})
 	}
-	ctx, cancel := context.WithTimeout(ctx, base.AskTime)
-	defer cancel()
-	fence := ports.Fence{OperationID: base.NewID[id.OperationID](a.base.Entropy)}
-	if _, err := ports.Do(ctx, agent, fence, command.Part{DatabaseID: db, Closed: true}); err != nil {
-		return nil, err
-	}
-	if _, err := ports.Do(ctx, agent, fence, command.Depart{DatabaseID: db}); err != nil {
-		return nil, err
-	}
+	return err
+}
+
+// removeBackups has the server remove the backups that another one has, too.
+func (a *Adoptions) removeBackups(ctx context.Context, e ending, at id.ServerID) error {
 	there, err := a.base.AgentOf(ctx, at)
 	if err != nil {
-		return err, nil
+		return err
 	}
-	has, err := base.BackupsAt(ctx, there, db)
+	has, err := base.BackupsAt(ctx, there, e.db)
 	if err != nil {
-		return err, nil
+		return err
 	}
-	kept, err := base.BackupsAt(ctx, agent, db)
+	kept, err := base.BackupsAt(ctx, e.on, e.db)
 	if err != nil {
-		return err, nil
+		return err
 	}
 	kept = slices.DeleteFunc(kept, func(f backup.Filename) bool { return slices.Contains(has, f) })
-	_, err = ports.Do(ctx, agent, fence, command.Leave{DatabaseID: db, Kept: kept})
-	return err, nil
+	_, err = ports.Do(ctx, e.on, e.fence, command.Leave{DatabaseID: e.db, Kept: kept})
+	return err
 }
