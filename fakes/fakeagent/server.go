@@ -155,11 +155,15 @@ func (s *Server) Load(name, sql string) bool {
 	defer s.mu.Unlock()
 	d := s.named(name)
 	if d != nil {
-		d.contents += sql
-		d.ran(sql)
-		s.remember(d)
+		s.loaded(d, sql)
 	}
 	return d != nil
+}
+
+func (s *Server) loaded(d *databaseState, sql string) {
+	d.contents += sql
+	d.ran(sql)
+	s.remember(d)
 }
 
 // HasTable reports whether a database has a table that Load has made, as "CREATE TABLE <table> (".
@@ -175,9 +179,13 @@ func (s *Server) Rows(name, table string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.named(name); d != nil {
-		return strings.Count("\n"+d.contents, "\nINSERT INTO "+table+" ")
+		return d.rows(table)
 	}
 	return 0
+}
+
+func (d *databaseState) rows(table string) int {
+	return strings.Count("\n"+d.contents, "\nINSERT INTO "+table+" ")
 }
 
 // named is the database that is in service under a name.

@@ -59,8 +59,23 @@ func (c *Session) Alive() bool {
 	return c.in.sessions[c]
 }
 
-// Load adds SQL to what is in the database; false: there is none of its name.
-func (c *Session) Load(sql string) bool { return c.server.Load(c.in.name, sql) }
+// Load adds SQL to what is in the database; false: the server has ended the session.
+func (c *Session) Load(sql string) bool {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if !c.in.sessions[c] {
+		return false
+	}
+	c.server.loaded(c.in, sql)
+	return true
+}
+
+// Rows counts what was put into a table, as of Server.Rows; false: the server has ended the session.
+func (c *Session) Rows(table string) (n int, alive bool) {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	return c.in.rows(table), c.in.sessions[c]
+}
 
 // Close ends the session.
 func (c *Session) Close() {
