@@ -107,3 +107,20 @@ func TestStaleAllowlistIsNoError(t *testing.T) {
 	record := w.reached(db).Record()
 	equal(t, "enforced generation", record.AllowlistApplied, int64(2))
 }
+
+// What is stored while another change is on its way to the server is not taken to be enforced with that.
+func TestAnAllowlistThatChangesOnItsWay(t *testing.T) {
+	w := newWorld(t)
+	c := w.made("shop")
+	r := w.reached(c.Record.ID)
+	w.during("SetAllowlist", func() {
+		if !dies(func() { _, _ = w.process(mortal(databases.CrashAllowlistStored)).Allowlist.Add(w.ctx, r, office, "") }) {
+			t.Error("it lives, and sends its change itself")
+		}
+	})
+	must(w.Allowlist.Add(w.ctx, r, elsewhere, ""))(t)
+	equal(t, "enforced generation", w.reached(c.Record.ID).Record().AllowlistApplied, int64(1))
+	equal(t, "logs in from the office", w.logsIn(c), false)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "logs in from the office then", w.logsIn(c), true)
+}

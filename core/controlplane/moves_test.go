@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -320,6 +321,18 @@ func TestAMoveThatTakesTooLong(t *testing.T) {
 		}
 		equal(t, "open", w.home().CanLogIn(customer, "shop", w.latest.Username, w.latest.Password), true)
 		w.server.SetUnreachable(false)
+		w.work(w.ControlPlane)
+		wantMoved(w, operation.Failed)
+	})
+}
+
+// Where the other server does not get the last changes in time, the database is open where it was, with all of them.
+func TestAMoveWithoutTheLastChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.movable()
+		must(w.moves(w.ControlPlane))(t)
+		w.during("Take", func() { w.server.HoldFollows(true) })
 		w.work(w.ControlPlane)
 		wantMoved(w, operation.Failed)
 	})

@@ -94,6 +94,14 @@ func TestAnEndedSessionReachesNothing(t *testing.T) {
 		"another password": func(c *crowd, _ people.Entered, _ access.Caller) error {
 			return errOf(c.People.ChangePassword(c.ctx, c.person(), "another one", ""))
 		},
+		"a second factor": func(c *crowd, _ people.Entered, _ access.Caller) error {
+			owner := c.person()
+			app, err := c.People.BeginFactor(c.ctx, owner)
+			if err != nil {
+				return err
+			}
+			return errOf(c.People.ConfirmFactor(c.ctx, owner, code(c, app)))
+		},
 		"twelve idle hours": func(c *crowd, _ people.Entered, _ access.Caller) error { c.clock.Advance(person.Idle); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
