@@ -15,8 +15,11 @@ import (
 const (
 	// every is how often entries are checked. Those that are old but still needed are checked each time.
 	every = 10 * time.Minute
-	// batch bounds a transaction, and batches a round: what is left is checked in the next one.
-	batch, batches = 500, 20
+	// batch bounds a transaction.
+	batch = 500
+	// most is for how long a round goes on, half of what it may: what is left is checked in the next one. So a host keeps up with
+	// every installation that it can work for, and has the metadata to itself for a twentieth of the time at most.
+	most = rounds.DefaultLimit / 2
 )
 
 // Pruning is a kind's periodic task.
@@ -40,8 +43,8 @@ func Register(p *base.Base) {
 func (p *Pruning) round(ctx context.Context, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := now.Add(-p.base.Retention.Of(p.kind))
-	for range batches {
+	began, before := p.base.Clock.Now(), now.Add(-p.base.Retention.Of(p.kind))
+	for clock := p.base.Clock; clock.Now().Sub(began) < most; {
 		var f ports.Forgotten
 		err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 			f, err = tx.Retention().Forget(ctx, p.kind, before, p.after, batch)
