@@ -27,7 +27,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next versions on-version openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite moves clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
+	objectstore offsite moves scale clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
 	try-terraform try-traces try-monitoring operators-year
 
 help: ## list the targets
@@ -173,6 +173,10 @@ MOVE ?= 10000
 DRAIN ?= 50
 moves: toolchain ## move a database of MOVE megabytes under load, and DRAIN databases off a server; measure, and hold what is promised
 	PGHERD_MOVE=$(MOVE) PGHERD_DRAIN=$(DRAIN) $(GO) test -count=1 -v -timeout 2h -parallel 1 ./acceptance/moves
+
+# 100,000 databases take 30 GB of disk meanwhile, and some hours.
+scale: toolchain ## measure what pgherd costs as it grows, up to 100,000 databases on 100 servers, whose agents are in memory
+	$(GO) run ./acceptance/scale
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
