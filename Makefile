@@ -27,7 +27,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next versions on-version openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite moves scale clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
+	objectstore offsite moves scale load clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
 	try-terraform try-traces try-monitoring operators-year
 
 help: ## list the targets
@@ -177,6 +177,9 @@ moves: toolchain ## move a database of MOVE megabytes under load, and DRAIN data
 # 100,000 databases take 30 GB of disk meanwhile, and some hours.
 scale: toolchain ## measure what pgherd costs as it grows, up to 100,000 databases on 100 servers, whose agents are in memory
 	$(GO) run ./acceptance/scale
+
+load: toolchain ## find the highest rate that an API host keeps up with, hold it, and send three times as many
+	$(GO) run ./acceptance/load
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
