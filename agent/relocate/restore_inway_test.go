@@ -51,6 +51,21 @@ func TestSwitchWaitsForWhatIsInItsWay(t *testing.T) {
 	inWay(t, s, w, command.ReasonFailed, "security label", func() { catalog("DELETE FROM pg_shseclabel WHERE objoid = " + oid) })
 }
 
+// A database that is stopped stays so where a switch gives way.
+func TestSwitchThatGivesWayOpensNothing(t *testing.T) {
+	s := agenttest.Shared(t)
+	w := s.FilledDatabase(t)
+	s.Saved(t, w)
+	operation := agenttest.NewUUID()
+	s.Ready(t, w, operation)
+	s.Done(t, w.Access(1, false, true))
+	admin := s.SuperIn(t, w)
+	agenttest.Works(t, "the administrator", admin)
+	s.RefusedFor(t, command.ReasonBusy, w.Switching(operation))
+	s.GetsInNowhere(t, "while it is stopped", w.Present(database.OwnerLogin))
+	check.NoError(t, admin.Close())
+}
+
 // jobIn has a backup at work in a database until it is let go on to its end.
 func jobIn(t *testing.T, s *agenttest.Stack, w agenttest.Wanted) (goOn func()) {
 	t.Helper()
