@@ -96,7 +96,7 @@ func Send[R any](ctx context.Context, a Agent, q command.Asking[R], size int64, 
 	return read(text, q.Reply())
 }
 
-// read decodes what an agent has answered. If that cannot be read, the outcome is unknown.
+// read decodes what an agent has answered. If that cannot be read, or does not tell what it should, the outcome is unknown.
 func read[R any](text json.RawMessage, zero R) (R, error) {
 	if _, none := any(zero).(command.None); none {
 		return zero, nil
@@ -104,6 +104,9 @@ func read[R any](text json.RawMessage, zero R) (R, error) {
 	answer := zero
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return zero, fmt.Errorf("the outcome at the agent is unknown: its answer is no %T: %w", zero, err)
+	}
+	if telling, is := any(answer).(command.Telling); is && telling.Told() == "" {
+		return zero, fmt.Errorf("the outcome at the agent is unknown: its answer, a %T, does not tell it", zero)
 	}
 	return answer, nil
 }
