@@ -104,12 +104,9 @@ func extensions(ctx context.Context, q pg.Querier) ([]backup.Extension, error) {
 	return list, err
 }
 
-// mostObjects bounds the text of the list of objects, in bytes. 100,000 tables of ten columns are half of that.
-const mostObjects = 4 * Most
-
 func objects(ctx context.Context, q pg.Querier) (backup.Objects, error) {
 	p := backup.NewPacker()
-	err := ReadWithin(ctx, q, "the names of its objects", mostObjects, listObjects, func(rows *sql.Rows) (int, error) {
+	err := ReadWithin(ctx, q, "the names of its objects", backup.MaxObjectsBytes, listObjects, func(rows *sql.Rows) (int, error) {
 		var o backup.Object
 		if err := rows.Scan(&o.Kind, &o.Name, &o.Relation, &o.Extension, &o.What); err != nil {
 			return 0, err

@@ -27,6 +27,9 @@ type Object struct {
 // database of 100,000 tables takes some 5 MB.
 type Objects []byte
 
+// MaxObjectsBytes bounds the list of objects, unpacked. 100,000 tables of ten columns are half of that.
+const MaxObjectsBytes = 128 << 20
+
 // Packer packs a list of objects. The same objects in the same order are the same bytes.
 type Packer struct {
 	packed bytes.Buffer
@@ -55,7 +58,8 @@ func (p *Packer) Objects() (Objects, error) {
 	return p.packed.Bytes(), err
 }
 
-// Each calls do for each object, in their order.
+// Each calls do for each object, in their order. A list may be another server's: one that unpacks to more than MaxObjectsBytes is
+// refused before it is read into memory.
 func (l Objects) Each(do func(Object)) error {
 	if len(l) == 0 {
 		return nil
@@ -64,9 +68,12 @@ func (l Objects) Each(do func(Object)) error {
 	if err != nil {
 		return fmt.Errorf("the list of objects: %w", err)
 	}
-	for lines := json.NewDecoder(zip); ; {
+	text := &io.LimitedReader{R: zip, N: MaxObjectsBytes + 1}
+	for lines := json.NewDecoder(text); ; {
 		var f [5]string
 		switch err := lines.Decode(&f); {
+		case text.N <= 0:
+			return fmt.Errorf("the list of objects is longer than %d bytes", MaxObjectsBytes)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
