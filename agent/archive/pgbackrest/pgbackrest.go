@@ -189,6 +189,10 @@ func (e *Engine) info(ctx context.Context, args ...string) (s infoStanza, err er
 	if err != nil {
 		return s, err
 	}
+	return readInfo(text)
+}
+
+func readInfo(text []byte) (s infoStanza, err error) {
 	var list []infoStanza
 	if err := json.Unmarshal(text, &list); err != nil {
 		return s, fmt.Errorf("pgbackrest info: %w", err)
@@ -210,15 +214,25 @@ func (e *Engine) Backups(ctx context.Context) ([]archive.Backup, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []archive.Backup
+	return s.backups()
+}
+
+// backups are the copies that are whole. One that an operator has made while the server was down names no segments: what lies
+// beside it is not known.
+func (s infoStanza) backups() (list []archive.Backup, err error) {
 	for _, b := range s.Backup {
 		if b.Error != nil && *b.Error {
 			continue
 		}
+		first, ok := archive.ParseSegment(b.Archive.Start)
+		last, alsoOK := archive.ParseSegment(b.Archive.Stop)
+		if !ok || !alsoOK {
+			return nil, fmt.Errorf("pgbackrest info: the copy %q does not name its first and last segment", b.Label)
+		}
 		list = append(list, archive.Backup{
 			Label: b.Label, Full: b.Type == "full", Started: time.Unix(b.Time.Start, 0).UTC(),
 			Stopped: time.Unix(b.Time.Stop+1, 0).UTC(), // the program's seconds are whole
-			First:   archive.Segment(b.Archive.Start), Last: archive.Segment(b.Archive.Stop), Size: b.Info.Size,
+			First:   first, Last: last, Size: b.Info.Size,
 		})
 	}
 	return list, nil
@@ -246,7 +260,11 @@ func (e *Engine) Segments(ctx context.Context) ([]archive.Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []archive.Stored
+	return segmentsIn(files), nil
+}
+
+// segmentsIn are the segments among files, in their order.
+func segmentsIn(files map[string]listed) (list []archive.Stored) {
 	for name, file := range files {
 		segment, whole, _ := strings.Cut(path.Base(name), "-")
 		if s, ok := archive.ParseSegment(segment); ok && whole != "" && file.Type == "file" {
@@ -254,7 +272,7 @@ func (e *Engine) Segments(ctx context.Context) ([]archive.Stored, error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b archive.Stored) int { return cmp.Compare(a.Segment, b.Segment) })
-	return slices.CompactFunc(list, func(a, b archive.Stored) bool { return a.Segment == b.Segment }), nil
+	return slices.CompactFunc(list, func(a, b archive.Stored) bool { return a.Segment == b.Segment })
 }
 
 // Restore implements archive.Engine. The program refuses databases that the copy does not have. Which it has is not asked before:

@@ -114,6 +114,10 @@ func (e *Engine) list(ctx context.Context, args ...string) (files map[string]lis
 	if err != nil {
 		return nil, err
 	}
+	return readList(text)
+}
+
+func readList(text []byte) (files map[string]listed, err error) {
 	if err := json.Unmarshal(text, &files); err != nil {
 		return nil, fmt.Errorf("pgbackrest repo-ls: %w", err)
 	}
