@@ -45,7 +45,7 @@ func refusal(r Response) error {
 		return nil
 	}
 	e := &Error{Status: r.Status, RequestID: r.Header.Get("X-Request-Id")}
-	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && seconds > 0 {
+	if seconds, err := strconv.ParseInt(r.Header.Get("Retry-After"), 10, 32); err == nil && seconds > 0 {
 		e.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	e.ErrorBody = errorBody(r.Body)

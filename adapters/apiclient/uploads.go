@@ -130,11 +130,11 @@ func received(header string) (int64, error) {
 		return 0, nil
 	}
 	last, ok := strings.CutPrefix(header, "bytes=0-")
-	n, err := strconv.ParseInt(last, 10, 64)
-	if !ok || err != nil || n < 0 {
+	n, err := strconv.ParseUint(last, 10, 62)
+	if !ok || err != nil {
 		return 0, permanent{fmt.Errorf("apiclient: what has come is %q, which is no range", header)}
 	}
-	return n + 1, nil
+	return int64(n) + 1, nil
 }
 
 // moving puts off the end of a request for as long as its bytes go.
