@@ -141,12 +141,12 @@ func (f *fetched) fits(resp *http.Response) error {
 		}
 		return nil
 	}
-	size := f.at + resp.ContentLength
-	switch {
-	case f.size != server.Growing && size != f.size:
-		return &UnlikeError{"gives another file than before"}
-	case size > f.most:
+	if resp.ContentLength > f.most-f.at { // said so, a length that no file has makes no sum
 		return &UnlikeError{fmt.Sprintf("gives a file that is longer than %d bytes", f.most)}
+	}
+	size := f.at + resp.ContentLength
+	if f.size != server.Growing && size != f.size {
+		return &UnlikeError{"gives another file than before"}
 	}
 	f.size = size
 	return nil
