@@ -211,9 +211,9 @@ abuse: toolchain ## measure a bystander beside each thing that one customer can 
 	$(GO) test -count=1 -v -timeout 2h ./acceptance/abuse -figures
 
 # What fails is kept in testdata, and belongs into the repository with the change that mends it. With PGHERD_FUZZ_SEED, which the
-# log names, the same inputs are made again.
-fuzz: toolchain ## for FUZZTIME, restore made-up dumps by psql and by our reader, and compare
-	PGHERD_FUZZ=$(FUZZTIME) $(GO) test -count=1 -v -timeout 0 -run '^TestSearch' ./agent/load
+# log of a search names, the same inputs are made again. A release's figures are kept with RECORD=acceptance/fuzz/figures.txt.
+fuzz: toolchain ## run each fuzz target for FUZZTIME, AT_A_TIME of them at the same time: those with ONLY in their names
+	$(GO) run ./acceptance/fuzz -for $(FUZZTIME) -at-a-time $(AT_A_TIME) -only '$(ONLY)' -record '$(RECORD)'
 
 # docs/develop/releasing.md says when.
 upgrade: toolchain ## kill the version FROM, a tag or commit, during a backup, and go on with this one: make upgrade FROM=v1.0.0
@@ -225,7 +225,7 @@ record-statements: toolchain ## record what this version, a release, sends to th
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md
 	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./acceptance/grafana \
-		./hosts/svc/manual ./acceptance/docs
+		./hosts/svc/manual ./acceptance/docs ./acceptance/fuzz
 	PGHERD_UPDATE_GOLDEN=1 $(GO) -C hosts/terraform test -count=1 -run Golden .
 
 verify: generate ## fail if a generated file is out of date

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/search"
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/load"
@@ -56,13 +57,13 @@ var modes = []mode{
 	{options: []string{"--clean"}, before: []string{}},
 }
 
-// What psql restores of a dump, our reader restores, and the same. The corpus has a database for each mode; TestSearchRestored
-// looks beyond it.
+// What psql restores of a dump, our reader restores, and the same. The corpus has a database for each mode;
+// TestSearchRestoredAsByPsql looks beyond it.
 func FuzzRestoredAsByPsql(f *testing.F) { f.Fuzz(restoredAsByPsql) }
 
-func TestSearchRestored(t *testing.T) {
+func TestSearchRestoredAsByPsql(t *testing.T) {
 	met := map[byte]bool{}
-	search(t, "FuzzRestoredAsByPsql", 5, func(t *testing.T, input []byte) {
+	search.Beyond(t, func(t *testing.T, input []byte) {
 		met[input[0]%byte(len(modes))] = true
 		restoredAsByPsql(t, input)
 	})

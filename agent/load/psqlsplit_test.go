@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/search"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -198,11 +199,11 @@ func splitAlike(t *testing.T, text string, startsData func(sql string) bool) {
 	}
 }
 
-// Of any well-formed text, the reader makes the statements that psql makes of it. The corpus is in testdata; TestSearchSplit
-// looks beyond it.
+// Of any well-formed text, the reader makes the statements that psql makes of it. The corpus is in testdata;
+// TestSearchSplitAsByPsql looks beyond it.
 func FuzzSplitAsByPsql(f *testing.F) { f.Fuzz(splitAsByPsql) }
 
-func TestSearchSplit(t *testing.T) { search(t, "FuzzSplitAsByPsql", 1, splitAsByPsql) }
+func TestSearchSplitAsByPsql(t *testing.T) { search.Beyond(t, splitAsByPsql) }
 
 func splitAsByPsql(t *testing.T, input []byte) {
 	splitAlike(t, soup(&tape{rest: input}), func(sql string) bool { return strings.Contains(sql, copied) })

@@ -1,4 +1,6 @@
-package load_test
+// Package search looks for inputs that fail, of a fuzz target whose tries take a while: they start programs or ask a PostgreSQL.
+// (Go's own search spends its time on making inputs shorter, and ends what takes more than ten seconds as hanging.)
+package search
 
 import (
 	"bytes"
@@ -15,28 +17,28 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 )
 
-// What the searches for inputs that fail are told by the environment.
+// What the searches are told by the environment.
 const (
-	searchTime = "PGHERD_FUZZ"      // how long they make new inputs, all together; without it, each makes one
-	searchSeed = "PGHERD_FUZZ_SEED" // what one has logged, for the same inputs of the same corpus; without it, they are new
+	forTime = "PGHERD_FUZZ"      // how long each makes new inputs; without it, it makes one
+	bySeed  = "PGHERD_FUZZ_SEED" // what one has logged, for the same inputs of the same corpus; without it, they are new
 )
 
-// allParts is the sum of the parts that the searches have of the time.
-const allParts = 6
+// Prefix begins the name of a test that searches for the fuzz target with the rest of its name.
+const Prefix = "TestSearch"
 
-// search tries inputs that are not in the corpus of a fuzz target. The first that fails ends it, and is kept in the corpus. (Go's
-// own search spends its time on making inputs shorter, and ends what takes more than ten seconds as hanging.)
-func search(t *testing.T, target string, part int64, try func(t *testing.T, input []byte)) {
+// Beyond tries inputs that are not in the corpus of the test's fuzz target: TestSearchX searches for FuzzX. The first that fails
+// ends it, and is kept in the corpus.
+func Beyond(t *testing.T, try func(t *testing.T, input []byte)) {
 	t.Helper()
 	begun, lasts, seed := time.Now(), time.Duration(0), rand.Uint64()
-	if text := os.Getenv(searchTime); text != "" {
-		lasts = time.Duration(check.Must(time.ParseDuration(text))(t).Nanoseconds() * part / allParts)
+	if text := os.Getenv(forTime); text != "" {
+		lasts = check.Must(time.ParseDuration(text))(t)
 	}
-	if text := os.Getenv(searchSeed); text != "" {
+	if text := os.Getenv(bySeed); text != "" {
 		seed = check.Must(strconv.ParseUint(text, 10, 64))(t)
 	}
-	t.Logf("%s=%d", searchSeed, seed)
-	dir := filepath.Join("testdata", "fuzz", target)
+	t.Logf("%s=%d", bySeed, seed)
+	dir := filepath.Join("testdata", "fuzz", "Fuzz"+strings.TrimPrefix(t.Name(), Prefix))
 	m := maker{rand.New(rand.NewPCG(seed, 0)), corpus(t, dir)}
 	first, tried := m.IntN(256), 0
 	for tried == 0 || time.Since(begun) < lasts {
@@ -79,18 +81,6 @@ func keepInput(t *testing.T, dir string, input []byte) string {
 	file := filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16])
 	check.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
-}
-
-// What a search keeps, it finds again.
-func TestKeptInputsAreInTheCorpus(t *testing.T) {
-	dir, input := t.TempDir(), make([]byte, 256)
-	for i := range input {
-		input[i] = byte(i)
-	}
-	keepInput(t, dir, input)
-	if kept := corpus(t, dir); len(kept) != 1 || !bytes.Equal(kept[0], input) {
-		t.Errorf("%q", kept)
-	}
 }
 
 // maker makes inputs by chance.
