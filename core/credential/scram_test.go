@@ -49,6 +49,7 @@ func TestWhatIsNoVerifierMatchesNothing(t *testing.T) {
 	}
 }
 
+// What is no verifier matches no password.
 func FuzzMatches(f *testing.F) {
 	f.Add(credential.Verifier("pencil", [16]byte{1}, 2), "pencil")
 	f.Add("SCRAM-SHA-256$1:AA==$AA==:AA==", "x")
