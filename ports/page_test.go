@@ -61,6 +61,7 @@ func TestForgedCursors(t *testing.T) {
 	}
 }
 
+// A cursor that is taken is one that the service has written, of one order, and has nothing that SQL would read.
 func FuzzParseCursor(f *testing.F) {
 	f.Add(Position{At: time.UnixMicro(1), ID: "a"}.Cursor())
 	f.Add(encoded("zzzzzzzzzzzz.a"))

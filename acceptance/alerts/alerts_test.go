@@ -129,6 +129,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
+// Of an expression of Prometheus, the metrics that are found stand in it.
 func FuzzSelectors(f *testing.F) {
 	for _, seed := range []string{`a{b="c"}`, `pgherd_a{b=~"c",d!="e"}[5m]`, `pgherd_a{`, `"`, `pgherd_a{x="\"}`} {
 		f.Add(seed)

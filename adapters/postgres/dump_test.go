@@ -262,6 +262,7 @@ func TestTurnsAndChanges(t *testing.T) {
 	check.Eventually(t, "a change is told", func() bool { return check.Must(s.Changes(t.Context()))(t) != before })
 }
 
+// What has no end is no dump of the metadata.
 func FuzzCheckDump(f *testing.F) {
 	whole := `{"schema":1}{"table":"t","columns":["a"]}{"rows":["(1)"]}{"count":1}{"sequence":"s","value":1}` +
 		`{"end":{"tables":1,"rows":1}}`

@@ -41,6 +41,7 @@ func TestTheJournalOutlivesItsAgent(t *testing.T) {
 	}
 }
 
+// A line of the journal that is whole is written again as what it was.
 func FuzzJournalLine(f *testing.F) {
 	f.Add(Stored{segment(7), at(7)}.line())
 	f.Add("000000010000000000000001 1")

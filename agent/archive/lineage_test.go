@@ -46,6 +46,7 @@ func TestTheHistoryOfATimeline(t *testing.T) {
 	}
 }
 
+// Whatever stands in a history, its timelines and their forks ascend.
 func FuzzParseHistory(f *testing.F) {
 	f.Add([]byte("1\t0/6000000\tno recovery target specified\n" + lostLine(Loss{second(1), second(2)}, "OWN")))
 	f.Fuzz(func(t *testing.T, text []byte) {

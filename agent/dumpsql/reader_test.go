@@ -244,6 +244,7 @@ func commented(t *testing.T, dump []byte, limits dumpsql.Limits) {
 	}
 }
 
+// The reader leaves nothing of a dump out, makes the same statements however the bytes come, and ends each with a semicolon.
 func FuzzReader(f *testing.F) {
 	for _, sql := range single {
 		f.Add([]byte(sql), 4096)

@@ -218,6 +218,7 @@ func readableDir(t *testing.T) string {
 	return dir
 }
 
+// What a program says of its version is kept as it is; where an operator accepts that very text, it passes.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"PostgreSQL 16.14 (Debian 16.14-1.pgdg13+1)", "PgBouncer 1.26.1", "pg_dump (PostgreSQL) 17.12",

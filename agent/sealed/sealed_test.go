@@ -108,6 +108,7 @@ func TestAKeyHasItsLength(t *testing.T) {
 	}
 }
 
+// Nothing is opened but what was sealed, to its last byte.
 func FuzzReader(f *testing.F) {
 	f.Add(seal(f, []byte("data")))
 	f.Add([]byte{40})

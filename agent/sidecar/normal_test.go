@@ -87,6 +87,7 @@ func TestWhatIsDifferentStaysSo(t *testing.T) {
 	}
 }
 
+// Two ways to write the blanks of an expression are one.
 func FuzzNormal(f *testing.F) {
 	for _, pair := range reread {
 		f.Add(pair[0])

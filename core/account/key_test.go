@@ -182,6 +182,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
+// A key that is taken is one that the service has written, to its checksum.
 func FuzzParseKey(f *testing.F) {
 	account, _ := NewKey(AccountKey, sample)
 	ci, _ := NewKey(CIKey, sample)
@@ -216,6 +217,7 @@ func TestParseKeyID(t *testing.T) {
 	}
 }
 
+// What names a key by its prefix names it by its ID, too.
 func FuzzParseKeyID(f *testing.F) {
 	for _, text := range []string{"", "0a1B2c3D", "pgh_0a1B2c3D", "pghci_0a1B2c3D", "pgh_0a1B2c3D_"} {
 		f.Add(text)

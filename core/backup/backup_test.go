@@ -168,6 +168,7 @@ func TestBackupsAreSpreadOverTheDay(t *testing.T) {
 	}
 }
 
+// The name of a backup is the one way to write its second.
 func FuzzParseFilename(f *testing.F) {
 	for _, seed := range []string{"20260301_120000.sql.gz", "20260229_120000.sql.gz", "../x.sql.gz", "20260301_1200.0.sql.gz", ""} {
 		f.Add(seed)

@@ -107,6 +107,7 @@ func TestAManifestWithHalfItsDigestsIsRefused(t *testing.T) {
 	}
 }
 
+// A manifest that is taken is written again as one that does not differ from it.
 func FuzzParseManifest(f *testing.F) {
 	text, err := manifest().Encode()
 	if err != nil {

@@ -165,6 +165,7 @@ func TestADocumentIsBounded(t *testing.T) {
 	}
 }
 
+// The facts of a certificate are those of a manifest that was read to its end.
 func FuzzReadFacts(f *testing.F) {
 	f.Add([]byte(manifest))
 	f.Add([]byte(`{"contents":{"digests":{"a":null}}}`))

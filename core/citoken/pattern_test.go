@@ -99,6 +99,7 @@ func TestPatternsMeanWhatTheySay(t *testing.T) {
 	})
 }
 
+// A pattern matches the subjects that a second way to decide says, and no more.
 func FuzzPattern(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"repo:acme/shop:ref:refs/heads/main", "repo:acme/shop:ref:refs/heads/main"},

@@ -160,6 +160,7 @@ func TestSizeIsStale(t *testing.T) {
 	}
 }
 
+// A name that is taken needs no quotes anywhere.
 func FuzzValidateName(f *testing.F) {
 	for _, s := range []string{"shop", "postgres", "abc\n", "a_b"} {
 		f.Add(s)

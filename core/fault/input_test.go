@@ -67,6 +67,7 @@ func TestLabelRule(t *testing.T) {
 	})
 }
 
+// A label that is taken is text of one line within its bounds, and is stored as it will be read again.
 func FuzzLabel(f *testing.F) {
 	for _, s := range []string{"Shop", " x ", "a\x00", "👩‍👩‍👧"} {
 		f.Add(s)

@@ -51,6 +51,7 @@ func TestAddressOf(t *testing.T) {
 	}
 }
 
+// Whatever a proxy passes on, a client has an address in its one form.
 func FuzzClientOf(f *testing.F) {
 	for _, header := range []string{"", "198.51.100.1", "a, b", "[::1]:0", "1.2.3.4:99999", "::ffff:1.2.3.4%x"} {
 		f.Add(header)

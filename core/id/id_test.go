@@ -57,6 +57,7 @@ func TestCompactLeavesWhatIsNoUUID(t *testing.T) {
 
 var anyUUID = regexp.MustCompile(`\A[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\z`)
 
+// An ID is a UUID in its one form.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{canonicalText, strings.ToUpper(canonicalText), "{" + canonicalText + "}", ""} {
 		f.Add(s)

@@ -60,6 +60,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// A key that is taken is short text of one line, and none of the service's own.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a", "service-internal-x", "a\r\nb", "\xff"} {
 		f.Add(s)

@@ -102,6 +102,7 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 }
 
+// A recovery code is the same with other separators.
 func FuzzParseRecovery(f *testing.F) {
 	for _, text := range []string{"01234-56789-abcAZ", "0123456789abcAZ", "", "-----"} {
 		f.Add(text)

@@ -209,6 +209,7 @@ func TestUseIsStoredOnceAMinute(t *testing.T) {
 	}
 }
 
+// Whatever a browser says of itself, a short line of text is kept of it.
 func FuzzAgent(f *testing.F) {
 	for _, agent := range []string{"", "Mozilla/5.0", "a\x00b\r\n\x7f", "\xff\xfe", strings.Repeat("ü", 500)} {
 		f.Add(agent)

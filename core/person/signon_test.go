@@ -203,6 +203,7 @@ func TestSealedSignOns(t *testing.T) {
 	}
 }
 
+// There is one way to write the state of a sign-on.
 func FuzzParseState(f *testing.F) {
 	for _, text := range []string{"", "AA", "A", "AB", "AA==", "A\nA", "_-__", strings.Repeat("A", 1025)} {
 		f.Add(text)

@@ -93,6 +93,7 @@ func TestHostsTogetherKeepTheLimit(t *testing.T) {
 	})
 }
 
+// Whatever hosts take, give back and crash with, by clocks that differ, nobody gets more than the limit.
 func FuzzHosts(f *testing.F) {
 	const first, second, third = 0, 1, 2
 	const back, crash, pass = 4 * stepGivesBack, 4 * stepCrashes, 4 * stepPasses

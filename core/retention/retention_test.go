@@ -74,6 +74,7 @@ func TestDefaultsHold(t *testing.T) {
 	}
 }
 
+// A length of time that is taken is within its bounds, and is written as the same.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"400d", "36h", "0d", "1h30m", "-1d", "36501d", "99999999999999999999d", "d", "", "1e3d", "876001h",

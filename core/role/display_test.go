@@ -123,6 +123,7 @@ func checkLabel(t interface{ Fatalf(string, ...any) }, in, out string) {
 	}
 }
 
+// A role's name that is taken is a label, as it is compared with those of others.
 func FuzzValidateDisplayName(f *testing.F) {
 	for _, s := range []string{"Reports", " x ", "a\x00", "👩‍👩‍👧", "\u200d"} {
 		f.Add(s)

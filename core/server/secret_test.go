@@ -44,6 +44,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// A file of shared secrets has one or two good ones, or nothing is taken of it.
 func FuzzParseSecrets(f *testing.F) {
 	const one, two = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2", "kX3vPq9ZtR5mWc7LbN2sDv"
 	for _, text := range []string{

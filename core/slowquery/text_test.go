@@ -116,6 +116,7 @@ func TestNoConstantIsShown(t *testing.T) {
 	})
 }
 
+// Of a statement, what is shown is a short text that a screen can show, and is the same when it is read again.
 func FuzzText(f *testing.F) {
 	for kept := range texts {
 		f.Add(kept)

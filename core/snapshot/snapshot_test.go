@@ -39,6 +39,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// The name of a snapshot is the one way to write its time.
 func FuzzParseName(f *testing.F) {
 	f.Add("20260131T093000.000Z")
 	f.Add("20260131T093000,000Z")

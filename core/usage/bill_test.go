@@ -109,6 +109,7 @@ func TestMonths(t *testing.T) {
 	}
 }
 
+// A month that is taken is written as it came.
 func FuzzParseMonth(f *testing.F) {
 	for _, text := range []string{"", "2026-11", "2026-13", "9999-12", "0001-01"} {
 		f.Add(text)

@@ -73,6 +73,7 @@ func TestURLsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// A connection string that is taken names the same hosts to those who listen; what is refused is not repeated.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{
 		"postgres://u:p@a:1,b:2/m?x=y", "postgres://[::1],b", "host=a,b port=1", "postgres://,", "postgresql://u@a,b@c,d/%zz",

@@ -40,6 +40,7 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 	}
 }
 
+// Whatever the program complains of, it is one short line of text.
 func FuzzComplaint(f *testing.F) {
 	f.Add(forbidden)
 	f.Add("\xff\x00ERROR: *** x")

@@ -39,6 +39,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
+// A moment that is taken is written as the same moment.
 func FuzzMoment(f *testing.F) {
 	for _, seed := range []string{"2026-11-24 10:31:07+01", "2026-11-24T10:31:07.123456Z", "2026-11-24 10:31:07", "0001-01-01"} {
 		f.Add(seed)
