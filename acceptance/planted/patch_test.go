@@ -57,6 +57,11 @@ func patches(t *testing.T) (list []patch) {
 	return list
 }
 
+// takesLong reports whether the test needs servers, or the whole control plane to be compiled.
+func (p patch) takesLong() bool {
+	return !strings.HasPrefix(p.in, "./core/") || p.in == "./core/controlplane"
+}
+
 // apply writes the changed files, as the bug has them, below a folder. The source tree stays as it is.
 func (p patch) apply(t *testing.T, folder string) {
 	t.Helper()

@@ -32,9 +32,12 @@ func TestBugsCanBePlanted(t *testing.T) {
 	}
 }
 
-// That the tests pass without the bug, they show themselves.
+// That the tests pass without the bug, they show themselves. A sample has one of those that are found in seconds.
 func TestPlantedBugsAreFound(t *testing.T) {
 	all := patches(t)
+	if !sample.Whole() {
+		all = slices.DeleteFunc(all, patch.takesLong)
+	}
 	for _, p := range sample.OneIn(t, len(all), all) {
 		t.Run(p.name, func(t *testing.T) {
 			switch got, out := p.run(t); got {
