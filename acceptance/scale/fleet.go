@@ -86,6 +86,13 @@ func (f *fleet) start(of id.ServerID) (url string, err error) {
 	asked[command.DeleteBackup](mux, agent)
 	asked[command.RereadBackup](mux, agent)
 	asked[command.RecoveryWindow](mux, agent)
+	asked[command.AskSnapshots](mux, agent)
+	mux.HandleFunc(command.KeepSnapshot{}.Route().Pattern(), func(w http.ResponseWriter, r *http.Request) {
+		var q command.KeepSnapshot
+		protocol.ReadPath(&q, r.PathValue)
+		text, err := agent.Send(r.Context(), q, r.ContentLength, r.Body)
+		answer(w, text, err)
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		f.note(r.Method + " " + r.URL.Path)
 		answer(w, nil, command.Refuse(command.ReasonNoRoute, "the agent does not know this"))
