@@ -16,11 +16,16 @@ import (
 
 // StartDashboard starts one more dashboard host, which speaks TLS; extra are more flags.
 func (s *Stack) StartDashboard(ctx context.Context, extra ...string) (*Host, error) {
-	address, err := freeAddress()
+	return s.StartDashboardOn(ctx, Place{}, extra...)
+}
+
+// StartDashboardOn starts it in a place.
+func (s *Stack) StartDashboardOn(ctx context.Context, on Place, extra ...string) (*Host, error) {
+	address, err := freeAddress(on)
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := s.ca.Issue("dashboard", PublicHost, loopback)
+	certificate, err := s.ca.Issue("dashboard"+on.Address, on.names()...)
 	if err != nil {
 		return nil, err
 	}
@@ -28,12 +33,12 @@ func (s *Stack) StartDashboard(ctx context.Context, extra ...string) (*Host, err
 	if err != nil {
 		return nil, err
 	}
-	url := "https://" + net.JoinHostPort(PublicHost, port)
+	url := "https://" + net.JoinHostPort(on.host(), port)
 	args := []string{
 		"--listen", address, "--tls-cert-file", certificate.CertFile, "--tls-key-file", certificate.KeyFile, "--dashboard-url", url,
 		"--rate-limits", "read=1000000/1m,write=1000000/1m,log_in=1000000/1m",
 	}
-	h, err := s.startHost(ctx, "", "dashboard", append(args, extra...)...)
+	h, err := s.startHost(ctx, on, "", "dashboard",append(args, extra...)...)
 	if h != nil {
 		h.URL = url
 	}

@@ -92,7 +92,7 @@ func (d *Dev) start(ctx context.Context, env []string) (err error) {
 	if err := os.RemoveAll(said); err != nil {
 		return err
 	}
-	if d.Process, err = launch("dev", d.options.Binary, said, env, slices.Concat(d.args, d.Flags)...); err != nil {
+	if d.Process, err = launch(Place{}, "dev", d.options.Binary, said, env, slices.Concat(d.args, d.Flags)...); err != nil {
 		return err
 	}
 	return d.await(ctx, func() error {

@@ -116,13 +116,18 @@ func scrape(ctx context.Context, address string) (string, error) {
 
 // StartAPI starts one more API host. crashAt arms a crash point; extra are more flags.
 func (s *Stack) StartAPI(ctx context.Context, crashAt string, extra ...string) (*Host, error) {
-	address, err := freeAddress()
+	return s.StartAPIOn(ctx, Place{}, crashAt, extra...)
+}
+
+// StartAPIOn starts it in a place.
+func (s *Stack) StartAPIOn(ctx context.Context, on Place, crashAt string, extra ...string) (*Host, error) {
+	address, err := freeAddress(on)
 	if err != nil {
 		return nil, err
 	}
 	const unlimited = "read=1000000/1m,write=1000000/1m,create=1000000/1m,reveal=1000000/1m,unauthorized=1000000/1m"
 	args := append([]string{"--listen", address, "--rate-limits", unlimited, "--default-schedule", "none"}, extra...)
-	h, err := s.startHost(ctx, crashAt, "api", args...)
+	h, err := s.startHost(ctx, on, crashAt, "api", args...)
 	if h != nil {
 		h.URL = "http://" + address
 	}
@@ -131,11 +136,16 @@ func (s *Stack) StartAPI(ctx context.Context, crashAt string, extra ...string) (
 
 // StartBatch starts one more batch host.
 func (s *Stack) StartBatch(ctx context.Context, crashAt string, extra ...string) (*Host, error) {
-	return s.startHost(ctx, crashAt, "batch", extra...)
+	return s.StartBatchOn(ctx, Place{}, crashAt, extra...)
 }
 
-func (s *Stack) startHost(ctx context.Context, crashAt, command string, args ...string) (*Host, error) {
-	ops, err := freeAddress()
+// StartBatchOn starts it in a place.
+func (s *Stack) StartBatchOn(ctx context.Context, on Place, crashAt string, extra ...string) (*Host, error) {
+	return s.startHost(ctx, on, crashAt, "batch", extra...)
+}
+
+func (s *Stack) startHost(ctx context.Context, on Place, crashAt, command string, args ...string) (*Host, error) {
+	ops, err := freeAddress(on)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +154,7 @@ func (s *Stack) startHost(ctx context.Context, crashAt, command string, args ...
 	name := command + strconv.Itoa(s.hosts)
 	s.mu.Unlock()
 	h := &Host{opsAt: ops, again: func(crashAt string) (*Process, error) {
-		return s.launch(name, crashAt, append([]string{
+		return s.launch(on, name, crashAt, append([]string{
 			command, "--ops-listen", ops, "--default-postgres", strconv.Itoa(s.tools.Major),
 		}, args...)...)
 	}}
@@ -156,12 +166,12 @@ func (s *Stack) startHost(ctx context.Context, crashAt, command string, args ...
 
 // LaunchAdmin starts a command of the operator's that is to die at a crash point.
 func (s *Stack) LaunchAdmin(crashAt string, args ...string) (*Process, error) {
-	return s.launch("admin", crashAt, append([]string{"admin"}, args...)...)
+	return s.launch(Place{}, "admin", crashAt, append([]string{"admin"}, args...)...)
 }
 
-func freeAddress() (string, error) {
-	port, err := cluster.FreePort(loopback)
-	return net.JoinHostPort(loopback, strconv.Itoa(port)), err
+func freeAddress(on Place) (string, error) {
+	port, err := cluster.FreePort(on.address())
+	return net.JoinHostPort(on.address(), strconv.Itoa(port)), err
 }
 
 // LaunchAgent starts an agent and waits for nothing: it may be armed to die while it starts, and may take over from another.
@@ -171,7 +181,7 @@ func (s *Stack) LaunchAgent(crashAt string, extra ...string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.launch("agent", crashAt, append(args, extra...)...)
+	return s.launch(s.options.On, "agent", crashAt, append(args, extra...)...)
 }
 
 // LaunchAgentWithFileLimit starts an agent that can write no file longer than so many blocks, of 512 or 1024 bytes as the
@@ -182,15 +192,16 @@ func (s *Stack) LaunchAgentWithFileLimit(blocks int) (*Process, error) {
 		return nil, err
 	}
 	script := fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, blocks)
-	return s.launchProgram("agent", "/bin/sh", s.environment(), append([]string{"-c", script, s.options.Binary}, args...)...)
+	return s.launchProgram(s.options.On, "agent", "/bin/sh", s.environment(), append([]string{"-c", script, s.options.Binary}, args...)...)
 }
 
 func (s *Stack) agentArguments() ([]string, error) {
 	args := []string{
-		"agent", "--listen", net.JoinHostPort(loopback, strconv.Itoa(s.agentPort)), "--ops-listen", net.JoinHostPort(loopback, "0"),
+		"agent", "--listen", net.JoinHostPort(s.options.On.address(), strconv.Itoa(s.agentPort)),
+		"--ops-listen", net.JoinHostPort(s.options.On.address(), "0"),
 		"--tls-cert-file", s.path("ca", "agent.crt"), "--tls-key-file", s.path("ca", "agent.key"),
 		"--postgres-host", s.Server.Host(), "--postgres-port", strconv.Itoa(s.Server.Port()),
-		"--pooler-dir", s.path("pooler"), "--pooler-socket-dir", s.socketDir, "--pooler-listen", loopback,
+		"--pooler-dir", s.path("pooler"), "--pooler-socket-dir", s.socketDir, "--pooler-listen", s.options.On.address(),
 		"--pooler-port", strconv.Itoa(s.poolerPort),
 		"--pooler-tls-cert-file", s.path("ca", "pooler.crt"), "--pooler-tls-key-file", s.path("ca", "pooler.key"),
 		"--backup-dir", s.options.BackupDir, "--backup-reserve", "1", "--pg-dump", s.tools.PgDump, "--data-dir", s.options.Dir,
@@ -264,7 +275,7 @@ func (s *Stack) Arm(p *Process, crashAt string) error {
 
 func (s *Stack) armFile(name string) string { return s.path(name + ".armed") }
 
-func (s *Stack) launch(name, crashAt string, args ...string) (*Process, error) {
+func (s *Stack) launch(on Place, name, crashAt string, args ...string) (*Process, error) {
 	if err := os.Remove(s.armFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -272,11 +283,11 @@ func (s *Stack) launch(name, crashAt string, args ...string) (*Process, error) {
 	if crashAt != "" {
 		env = append(env, crashVariable+"="+crashAt)
 	}
-	return s.launchProgram(name, s.options.Binary, env, args...)
+	return s.launchProgram(on, name, s.options.Binary, env, args...)
 }
 
-func (s *Stack) launchProgram(name, program string, env []string, args ...string) (*Process, error) {
-	p, err := launch(name, program, s.path(name+".log"), env, args...)
+func (s *Stack) launchProgram(on Place, name, program string, env []string, args ...string) (*Process, error) {
+	p, err := launch(on, name, program, s.path(name+".log"), env, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // acceptLanguages notes the procedural languages that the machine's PostgreSQL offers, which an agent refuses.
 func (s *Stack) acceptLanguages(ctx context.Context) error {
-	db, err := sql.Open("postgres", s.Server.URL("postgres"))
+	db, err := sql.Open("postgres", s.ServerURL("postgres"))
 	if err != nil {
 		return err
 	}

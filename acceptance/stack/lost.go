@@ -44,7 +44,7 @@ func (s *Stack) LaunchRecover(crashAt string, more ...string) (*Process, error) 
 		"agent", "recover", "--data-dir", s.dataDir(), "--archive-key-file", s.ArchiveKeyFile(), "--backup-dir", s.options.BackupDir,
 		"--pgbackrest", s.tools.PgBackRest, "--postgres-program", s.tools.Postgres,
 	}
-	return s.launch("recover", crashAt, append(append(args, s.options.AgentFlags...), more...)...)
+	return s.launch(s.options.On, "recover", crashAt, append(append(args, s.options.AgentFlags...), more...)...)
 }
 
 // Recovering is the folder in which the server is made that comes back.

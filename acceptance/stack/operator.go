@@ -21,10 +21,19 @@ func (s *Stack) commandWith(ctx context.Context, more []string, args ...string) 
 }
 
 func (s *Stack) run(ctx context.Context, program string, more []string, args ...string) ([]byte, error) {
+	return s.runOn(ctx, Place{}, program, more, args...)
+}
+
+// runOn runs it in a place.
+func (s *Stack) runOn(ctx context.Context, on Place, program string, more []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var said, failed bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(s.environment(), more...), &said, &failed
-	if err := cmd.Run(); err != nil {
+	err := on.start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
 		return said.Bytes(), fmt.Errorf("pgherd %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failed.Bytes()))
 	}
 	return said.Bytes(), nil

@@ -20,16 +20,17 @@ type Process struct {
 	done chan struct{}
 }
 
-// launch starts a child that appends what it says to the file.
-func launch(name, binary, logFile string, env []string, args ...string) (*Process, error) {
+// launch starts a child in a place. It appends what it says to the file.
+func launch(on Place, name, binary, logFile string, env []string, args ...string) (*Process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{Name: name, cmd: exec.Command(binary, args...), file: logFile, done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env, p.cmd.SysProcAttr = log, log, env, attributes()
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, attributes()
+	p.cmd.Env = append(env, on.Variables...)
 	started := make(chan error, 1)
-	go p.supervise(started)
+	go p.supervise(on, started)
 	err = errors.Join(<-started, log.Close())
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -38,10 +39,10 @@ func launch(name, binary, logFile string, env []string, args ...string) (*Proces
 }
 
 // supervise keeps the thread that started the child: Linux sends the signal of a parent's death when that thread ends.
-func (p *Process) supervise(started chan<- error) {
+func (p *Process) supervise(on Place, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := p.cmd.Start()
+	err := on.start(p.cmd)
 	started <- err
 	if err == nil {
 		_ = p.cmd.Wait() // ProcessState tells how it ended

@@ -46,6 +46,9 @@ type Options struct {
 	Durable bool
 	// InvitationURL is the page that mails name; where it is empty, the hosts send no mails.
 	InvitationURL string
+	// On is where the server, its agent and PgBouncer run, and MetadataOn where the cluster of the metadata does. Start's caller gives
+	// it addresses of its own network namespace that it may bind though it does not have them.
+	On, MetadataOn Place
 	// AgentFlags and InitFlags are more flags of "pgherd agent" and "pgherd agent init". They come last and win.
 	AgentFlags, InitFlags []string
 }
@@ -147,7 +150,7 @@ func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 		return err
 	}
 	for _, name := range []string{"agent", "pooler"} {
-		if _, err := s.ca.Issue(name, PublicHost, loopback); err != nil {
+		if _, err := s.ca.Issue(name, s.options.On.names()...); err != nil {
 			return err
 		}
 	}
@@ -180,7 +183,14 @@ func Versions(ctx context.Context, tools toolchain.Tools) (texts []string, err e
 }
 
 func (s *Stack) startMetadata(ctx context.Context) (err error) {
-	s.Metadata, err = s.cluster(ctx, "metadata", nil)
+	settings := map[string]string{}
+	if s.options.MetadataOn.Address != "" {
+		settings["hba_file"] = s.path("metadata.hba")
+		if err := admitNetwork(s.path("metadata.hba"), s.options.MetadataOn.Address); err != nil {
+			return err
+		}
+	}
+	s.Metadata, err = s.cluster(ctx, "metadata", settings, s.options.MetadataOn)
 	return err
 }
 
@@ -189,13 +199,16 @@ func (s *Stack) startServer(ctx context.Context) (err error) {
 	if s.options.Archive {
 		settings["archive_mode"], settings["full_page_writes"] = "on", "on"
 	}
-	s.Server, err = s.cluster(ctx, "server", settings)
+	on := s.options.On
+	on.Address = "" // the agent takes its server on loopback alone
+	s.Server, err = s.cluster(ctx, "server", settings, on)
 	return err
 }
 
-func (s *Stack) cluster(ctx context.Context, name string, settings map[string]string) (*cluster.Postgres, error) {
+func (s *Stack) cluster(ctx context.Context, name string, settings map[string]string, on Place) (*cluster.Postgres, error) {
 	return cluster.Run(context.WithoutCancel(ctx), cluster.Options{
 		Dir: s.path(name), Tools: s.tools, Settings: settings, Fast: !s.options.Durable, TemplateDir: s.options.TemplateDir,
+		Host: on.Address, Start: on.Start,
 	})
 }
 
@@ -224,7 +237,8 @@ func (s *Stack) prepareServer(ctx context.Context) (err error) {
 		}
 		args = append(args, "--archive-socket", s.archiveSocket())
 	}
-	_, err = s.run(ctx, program, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, append(args, s.options.InitFlags...)...)
+	_, err = s.runOn(ctx, s.options.On, program, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")},
+		append(args, s.options.InitFlags...)...)
 	return err
 }
 
@@ -243,7 +257,8 @@ func (s *Stack) FirstAgent() *Process { return s.firstAgent }
 
 func (s *Stack) startPooler(ctx context.Context) (err error) {
 	s.Pooler, err = cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
-		Ini: pooler.ConfigFile(s.path("pooler")), Host: loopback, Port: s.poolerPort, Tools: s.tools,
+		Ini: pooler.ConfigFile(s.path("pooler")), Host: s.options.On.address(), Port: s.poolerPort, Tools: s.tools,
+		Start: s.options.On.Start,
 	})
 	return err
 }
@@ -270,7 +285,7 @@ func (s *Stack) register(ctx context.Context) error {
 func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string, err error) {
 	out, err := s.commandWith(ctx, []string{"PGHERD_AGENT_SECRET_FILE=" + of.AgentSecretFile()}, "admin", "--json",
 		"server", "add", "--name", name, "--agent-url", of.AgentURL(), "--agent-ca-file", of.ca.CertFile(),
-		"--public-host", PublicHost, "--public-port", strconv.Itoa(of.poolerPort),
+		"--public-host", of.options.On.host(), "--public-port", strconv.Itoa(of.poolerPort),
 		"--connections", "0") // tests make many databases, and few connections to each
 	if err != nil {
 		return "", err
@@ -346,7 +361,7 @@ func (s *Stack) PoolerDir() string { return s.path("pooler") }
 
 // PoolerAddress is where customers connect.
 func (s *Stack) PoolerAddress() string {
-	return net.JoinHostPort(PublicHost, strconv.Itoa(s.poolerPort))
+	return net.JoinHostPort(s.options.On.host(), strconv.Itoa(s.poolerPort))
 }
 
 // PoolerURL is how a customer connects to an entry of the pooler: with TLS, and the server's name checked.
@@ -379,7 +394,7 @@ func (s *Stack) AgentSecretFile() string { return s.path("agent-secret") }
 
 // AgentURL is where the agent listens.
 func (s *Stack) AgentURL() string {
-	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(s.agentPort))
+	return "https://" + net.JoinHostPort(s.options.On.address(), strconv.Itoa(s.agentPort))
 }
 
 func (s *Stack) exec(ctx context.Context, dsn, statement string) error {

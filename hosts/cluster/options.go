@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -31,6 +32,9 @@ type Options struct {
 	TemplateDir string
 	// Log gets what PostgreSQL logs. Dir/postgres.log does when it is nil.
 	Log io.Writer
+	// Start starts PostgreSQL's process, on the thread that it dies with; nil for exec's own. For tests that give it a network of
+	// its own.
+	Start func(*exec.Cmd) error
 }
 
 // StartLimit is how long a start may take, crash recovery included.

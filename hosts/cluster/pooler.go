@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os/exec"
 	"slices"
 	"strconv"
 	"syscall"
@@ -27,6 +28,8 @@ type PoolerOptions struct {
 	Env []string
 	// Log gets what PgBouncer writes to standard error. It may be nil.
 	Log io.Writer
+	// Start starts the process, as that of Options does.
+	Start func(*exec.Cmd) error
 }
 
 // Pooler is a PgBouncer on this machine. Its methods are for one goroutine at a time.
@@ -64,6 +67,7 @@ func (p *Pooler) Start(ctx context.Context) error {
 	started, err := startProcess(spec{
 		path: p.options.Tools.PgBouncer, args: []string{p.options.Ini}, reads: []string{p.options.Ini}, readAny: true,
 		orphan: poolerStopSignal, env: slices.Concat(givesBack, p.options.Env), log: p.options.Log,
+		start: p.options.Start,
 	})
 	if err != nil {
 		return err

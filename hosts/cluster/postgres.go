@@ -105,6 +105,7 @@ func (p *Postgres) start(ctx context.Context, within time.Duration) error {
 		reads:  []string{filepath.Join(p.dataDir(), "PG_VERSION"), filepath.Join(p.socketDir, "s")},
 		orphan: syscall.SIGINT,
 		log:    out,
+		start:  p.options.Start,
 	})
 	if err != nil {
 		return errors.Join(err, p.closeLog())

@@ -22,6 +22,7 @@ type spec struct {
 	orphan  syscall.Signal // what the child gets when the caller dies
 	env     []string
 	log     io.Writer
+	start   func(*exec.Cmd) error // nil: (*exec.Cmd).Start
 }
 
 // process is a running child.
@@ -50,7 +51,7 @@ func startProcess(s spec) (*process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.WaitDelay = time.Second // Sessions of a killed server hold its standard error a little longer.
 	started := make(chan error)
-	go p.supervise(started)
+	go p.supervise(s.start, started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.path, err)
 	}
@@ -59,10 +60,13 @@ func startProcess(s spec) (*process, error) {
 
 // supervise keeps the thread that started the child until the child has ended: Linux sends the signal of a parent's death when
 // that thread ends, not when the process does.
-func (p *process) supervise(started chan<- error) {
+func (p *process) supervise(start func(*exec.Cmd) error, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := p.cmd.Start()
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	err := start(p.cmd)
 	started <- err
 	if err != nil {
 		return
