@@ -42,6 +42,8 @@ type Server struct {
 	dir, address, cert, key string
 	ca                      *cluster.CA
 	process                 *exec.Cmd
+	start                   func(*exec.Cmd) error
+	done                    chan struct{} // closed when the process has ended
 	log                     bytes.Buffer
 }
 
@@ -73,7 +75,12 @@ func Open(dir string) (*Server, error) {
 
 // OpenAt does so at an address, with a certificate of an authority for names, of which the address is one.
 func OpenAt(dir, address string, ca *cluster.CA, names ...string) (*Server, error) {
-	s := &Server{dir: dir, address: address, ca: ca}
+	return OpenOn((*exec.Cmd).Start, dir, address, ca, names...)
+}
+
+// OpenOn does so where start starts a process, such as on another machine, which has the address.
+func OpenOn(start func(*exec.Cmd) error, dir, address string, ca *cluster.CA, names ...string) (*Server, error) {
+	s := &Server{dir: dir, address: address, ca: ca, start: start}
 	pair, err := s.ca.Issue("objectstore", names...)
 	if err != nil {
 		return nil, err
@@ -135,9 +142,14 @@ func (s *Server) Launch() error {
 	s.process.Env = []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey}
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.process.Start(); err != nil {
+	if err := s.start(s.process); err != nil {
 		return err
 	}
+	s.done = make(chan struct{})
+	go func(process *exec.Cmd, done chan struct{}) {
+		_ = process.Wait() // it is killed
+		close(done)
+	}(s.process, s.done)
 	for began := time.Now(); !s.answers(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > check.Patience {
 			s.Kill()
@@ -174,8 +186,14 @@ func (s *Server) answers() bool {
 // Kill ends the store as a crash does.
 func (s *Server) Kill() {
 	_ = s.process.Process.Kill() // it may have ended
-	_ = s.process.Wait()
+	<-s.done
 }
+
+// Done is closed when the store of the last start has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Pid is the process ID of the store of the last start.
+func (s *Server) Pid() int { return s.process.Process.Pid }
 
 // Freeze stops the store, which still takes connections; Thaw lets it go on.
 func (s *Server) Freeze(t testing.TB) {

@@ -38,13 +38,15 @@ type Receiver struct {
 }
 
 // Listen starts a receiver with a certificate of an authority in the folder.
-func Listen(dir string) (*Receiver, error) {
+func Listen(dir string) (*Receiver, error) { return ListenAt(dir, "127.0.0.1") }
+
+// ListenAt does so on another address of this machine.
+func ListenAt(dir, host string) (*Receiver, error) {
 	ca, err := cluster.OpenCA(dir)
 	if err != nil {
 		return nil, err
 	}
-	const loopback = "127.0.0.1"
-	files, err := ca.Issue("receiver", loopback)
+	files, err := ca.Issue("receiver", host)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func Listen(dir string) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := tls.Listen("tcp", loopback+":0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	listener, err := tls.Listen("tcp", host+":0", &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		return nil, err
 	}
