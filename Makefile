@@ -28,7 +28,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next versions on-version openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
 	objectstore offsite moves scale load clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
-	try-terraform try-traces try-monitoring operators-year
+	try-terraform try-traces try-monitoring operators-year soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -276,6 +276,16 @@ try-traces: toolchain ## send the traces of a whole pgherd to the OpenTelemetry 
 operators-year: $(PACKERS) toolchain ## do what an operator does in a year by docs/operate, on seven machines that are namespaces; takes root
 	@$(GO) run ./hosts/toolchain/ensure balancer objectstore >/dev/null
 	$(GO) test -count=1 -v -timeout 90m -tags machines -run '^TestTheOperatorsYear$$' ./acceptance/install
+
+# A plan of each seed, from FROM on: what is done, and what goes wrong. Of one that fails, a smaller plan is left in .toolchain,
+# which PLAN carries out again. Without SEEDS, it is one small seed.
+SEEDS ?=
+FROM ?= 1
+soak: toolchain ## do everything that there is by seeded plans, while all is killed, cut off, filled and set wrong; takes root
+	@$(GO) run ./hosts/toolchain/ensure objectstore >/dev/null
+	$(GO) test -count=1 -v -tags soak -timeout 10m ./acceptance/soak/machines
+	PGHERD_SOAK_SEEDS=$(SEEDS) PGHERD_SOAK_FROM=$(FROM) PGHERD_SOAK_PLAN=$(PLAN) \
+		$(GO) test -count=1 -v -tags soak -timeout 0 -run '^TestSoak$$' ./acceptance/soak
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

@@ -38,7 +38,7 @@ func (s *Stack) StartDashboardOn(ctx context.Context, on Place, extra ...string)
 		"--listen", address, "--tls-cert-file", certificate.CertFile, "--tls-key-file", certificate.KeyFile, "--dashboard-url", url,
 		"--rate-limits", "read=1000000/1m,write=1000000/1m,log_in=1000000/1m",
 	}
-	h, err := s.startHost(ctx, on, "", "dashboard",append(args, extra...)...)
+	h, err := s.startHost(ctx, on, "", "dashboard", append(args, extra...)...)
 	if h != nil {
 		h.URL = url
 	}

@@ -192,7 +192,8 @@ func (s *Stack) LaunchAgentWithFileLimit(blocks int) (*Process, error) {
 		return nil, err
 	}
 	script := fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, blocks)
-	return s.launchProgram(s.options.On, "agent", "/bin/sh", s.environment(), append([]string{"-c", script, s.options.Binary}, args...)...)
+	return s.launchProgram(s.options.On, "agent", "/bin/sh", s.environment(),
+		append([]string{"-c", script, s.options.Binary}, args...)...)
 }
 
 func (s *Stack) agentArguments() ([]string, error) {

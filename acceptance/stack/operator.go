@@ -50,6 +50,9 @@ func (s *Stack) Upgrade(ctx context.Context) error {
 	return s.prepareServer(ctx)
 }
 
+// OperatorEnvironment is that of the operator's commands.
+func (s *Stack) OperatorEnvironment() []string { return s.environment() }
+
 // Admin runs a command of the operator's and returns the fields of its answer.
 func (s *Stack) Admin(ctx context.Context, args ...string) (fields map[string]any, err error) {
 	err = s.admin(ctx, &fields, args)

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Place is a machine of its own, as far as the processes can tell that run there. The zero Place is this machine, where everything
-// listens on loopback.
+// Place is a machine of its own, as far as the processes can tell that run there. The zero Place is this machine, where
+// everything listens on loopback.
 type Place struct {
 	// Address is where what runs there listens.
 	Address string
@@ -68,8 +68,8 @@ func socketURL(dir string, port int, user *url.Userinfo, database string) string
 	return u.String()
 }
 
-// admitNetwork has a cluster take clients of the network of its address: what initdb writes takes those of loopback only. It is the
-// file hba_file of the settings.
+// admitNetwork has a cluster take clients of the network of its address: what initdb writes takes those of loopback only. It is
+// the file hba_file of the settings.
 func admitNetwork(file, address string) error {
 	_, network, err := net.ParseCIDR(address + "/24")
 	if err != nil {

@@ -46,8 +46,8 @@ type Options struct {
 	Durable bool
 	// InvitationURL is the page that mails name; where it is empty, the hosts send no mails.
 	InvitationURL string
-	// On is where the server, its agent and PgBouncer run, and MetadataOn where the cluster of the metadata does. Start's caller gives
-	// it addresses of its own network namespace that it may bind though it does not have them.
+	// On is where the server, its agent and PgBouncer run, and MetadataOn where the cluster of the metadata does. This process may
+	// bind their addresses, though it does not have them.
 	On, MetadataOn Place
 	// AgentFlags and InitFlags are more flags of "pgherd agent" and "pgherd agent init". They come last and win.
 	AgentFlags, InitFlags []string

@@ -15,8 +15,11 @@ type Contents struct {
 	must, may map[int]bool
 }
 
-// Nothing holds no row.
+// None holds no row.
 func None() Contents { return Contents{must: map[int]bool{}, may: map[int]bool{}} }
+
+// Holding holds one row, and no other.
+func Holding(row int) Contents { return Contents{must: map[int]bool{row: true}, may: map[int]bool{}} }
 
 // Compare says in which way rows that were read are not what the contents can be.
 func (c Contents) Compare(read []int) error {
@@ -129,6 +132,22 @@ func (t *Table) Between(from, to time.Time) Contents {
 		}
 	}
 	return c
+}
+
+// Ever is what a look at any moment may have held: some of all that ever was there.
+func (t *Table) Ever() Contents {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := None()
+	for _, e := range t.events {
+		switch e := e.(type) {
+		case written:
+			c.may[e.row] = true
+		case replaced:
+			c = Either(c, e.by)
+		}
+	}
+	return Either(c, None())
 }
 
 // Settle takes what was read of the database while all was quiet, at a moment. It is an error where that cannot be. From then on

@@ -59,37 +59,37 @@ var (
 var Catalog = []Capability{
 	// Databases
 	{Do: "create a database", Weight: 10, Makes: Database, Never: true, Ways: map[Way][]string{
-		API: {"createDatabase"}, Dashboard: {"createDatabase"}, Svc: {"svc databases create"}, Operator: {"database create"}}},
+		API: {"createDatabase"}, Svc: {"svc databases create"}, Operator: {"database create"}}},
 	{Do: "create a single-login database", Weight: 5, Makes: Single, Never: true, Ways: map[Way][]string{
 		API: {"createDatabase"}, Svc: {"svc databases create"}, Operator: {"database create"}}},
 	{Do: "stop", Weight: 3, On: each, In: running, Leaves: Stopped, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseLifecycle"}, Dashboard: {"setDatabaseLifecycle"}, Svc: {"svc databases stop"}, Operator: {"database stop"}}},
+		API: {"setDatabaseLifecycle"}, Svc: {"svc databases stop"}, Operator: {"database stop"}}},
 	{Do: "start", Weight: 5, On: each, In: []Phase{Stopped}, Leaves: There, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseLifecycle"}, Dashboard: {"setDatabaseLifecycle"}, Svc: {"svc databases start"},
+		API: {"setDatabaseLifecycle"}, Svc: {"svc databases start"},
 		Operator: {"database start"}}},
 	{Do: "restart", Weight: 2, On: each, In: running, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseLifecycle"}, Dashboard: {"setDatabaseLifecycle"}, Svc: {"svc databases restart"}}},
+		API: {"setDatabaseLifecycle"}, Svc: {"svc databases restart"}}},
 	{Do: "label", Weight: 2, On: both, In: standing, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseEnvironment"}, Dashboard: {"setDatabaseEnvironment"}, Svc: {"svc databases environment"}}},
+		API: {"setDatabaseEnvironment"}, Svc: {"svc databases environment"}}},
 	{Do: "choose daily backups", Weight: 2, On: both, In: standing, Never: true, Ways: map[Way][]string{
-		API: {"setBackupPolicy"}, Dashboard: {"setBackupPolicy"}, Svc: {"svc databases backup-policy"}}},
+		API: {"setBackupPolicy"}, Svc: {"svc databases backup-policy"}}},
 	{Do: "choose query timeouts", Weight: 3, On: []Thing{Database, Single}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"setQueryTimeouts"}, Dashboard: {"setQueryTimeouts"}, Svc: {"svc databases timeouts-set"}}},
+		API: {"setQueryTimeouts"}, Svc: {"svc databases timeouts-set"}}},
 	{Do: "install an extension", Weight: 2, On: []Thing{Database}, In: running, Ways: map[Way][]string{
-		API: {"changeExtension", "getExtensionOperation"}, Dashboard: {"changeExtension"},
+		API: {"changeExtension", "getExtensionOperation"},
 		Svc: {"svc databases extensions install", "svc databases extensions status"}}},
 	{Do: "upgrade an extension", Weight: 1, On: []Thing{Database}, In: running, Ways: map[Way][]string{
-		API: {"changeExtension"}, Dashboard: {"changeExtension"}, Svc: {"svc databases extensions upgrade"}}},
+		API: {"changeExtension"}, Svc: {"svc databases extensions upgrade"}}},
 	{Do: "delete", Weight: 4, On: both, In: standing, Leaves: Deleted, Ways: map[Way][]string{
-		API: {"deleteDatabase"}, Dashboard: {"deleteDatabase"}, Svc: {"svc databases delete"}}},
+		API: {"deleteDatabase"}, Svc: {"svc databases delete"}}},
 	{Do: "recover", Weight: 5, On: each, In: []Phase{Deleted}, Leaves: There, Ways: map[Way][]string{
-		API: {"recoverDatabase"}, Dashboard: {"recoverDatabase"}, Svc: {"svc databases recover"}}},
+		API: {"recoverDatabase"}, Svc: {"svc databases recover"}}},
 	{Do: "download a deletion backup", Weight: 2, On: both, In: []Phase{Deleted}, Never: true, Ways: map[Way][]string{
-		API: {"downloadDeletionBackup"}, Dashboard: {"downloadDeletionBackup"}}},
+		API: {"downloadDeletionBackup"}}},
 	{Do: "allow a network", Weight: 3, On: both, In: running, Makes: Entry, Never: true, Ways: map[Way][]string{
-		API: {"addAllowlistEntry"}, Dashboard: {"addAllowlistEntry"}, Svc: {"svc databases allowlist add"}}},
+		API: {"addAllowlistEntry"}, Svc: {"svc databases allowlist add"}}},
 	{Do: "disallow a network", Weight: 2, On: []Thing{Entry}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
-		API: {"removeAllowlistEntry"}, Dashboard: {"removeAllowlistEntry"}, Svc: {"svc databases allowlist remove"}}},
+		API: {"removeAllowlistEntry"}, Svc: {"svc databases allowlist remove"}}},
 
 	// Data
 	{Do: "write", Weight: 30, On: each, In: running, Never: true, Ways: map[Way][]string{SQL: nil}},
@@ -98,20 +98,20 @@ var Catalog = []Capability{
 
 	// Backups, restores, clones
 	{Do: "back up", Weight: 8, On: both, In: standing, Makes: Backup, Ways: map[Way][]string{
-		API: {"startBackup"}, Dashboard: {"startBackup"}, Svc: {"svc backups create"}, Operator: {"database backup"}}},
+		API: {"startBackup"}, Svc: {"svc backups create"}, Operator: {"database backup"}}},
 	{Do: "download", Weight: 3, On: []Thing{Backup}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"downloadBackup"}, Dashboard: {"downloadBackup"}, Svc: {"svc backups download"}}},
+		API: {"downloadBackup"}, Svc: {"svc backups download"}}},
 	{Do: "prove a backup", Weight: 1, On: []Thing{Backup}, In: running, Never: true, Ways: map[Way][]string{
 		API: {"getBackupCertificate", "listCertificateKeys"}, Svc: {"svc backups certificate"}}},
 	{Do: "delete a backup", Weight: 2, On: []Thing{Backup}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
-		API: {"deleteBackup"}, Dashboard: {"deleteBackup"}, Svc: {"svc backups delete"}}},
+		API: {"deleteBackup"}, Svc: {"svc backups delete"}}},
 	{Do: "restore", Weight: 3, On: []Thing{Backup}, In: running, Ways: map[Way][]string{
 		API: {"restoreBackup", "reserveManagedRestore", "advanceManagedRestore"}, Svc: {"svc backups restore"},
 		Operator: {"database restore"}}},
 	{Do: "upload a dump", Weight: 1, On: []Thing{Single}, In: running, Ways: map[Way][]string{
 		API: {"announceUpload", "sendUpload", "completeUpload"}, Svc: {"svc backups upload"}}},
 	{Do: "clone", Weight: 4, On: both, In: running, Makes: Database, Ways: map[Way][]string{
-		API: {"cloneDatabase"}, Dashboard: {"cloneDatabase"}, Svc: {"svc databases clone"}, Operator: {"database clone"}}},
+		API: {"cloneDatabase"}, Svc: {"svc databases clone"}, Operator: {"database clone"}}},
 	{Do: "clone a backup", Weight: 2, On: []Thing{Backup}, In: running, Makes: Database, Ways: map[Way][]string{
 		API: {"cloneDatabase"}, Svc: {"svc databases clone"}}},
 	{Do: "clone a moment", Weight: 2, On: both, In: running, Makes: Database, Ways: map[Way][]string{
@@ -125,28 +125,28 @@ var Catalog = []Capability{
 	{Do: "find a moment", Weight: 1, On: both, In: running, Ways: map[Way][]string{
 		API: {"findMoment"}, Svc: {"svc databases bisect"}}},
 	{Do: "cancel what is open", Weight: 3, On: both, In: standing, Never: true, Ways: map[Way][]string{
-		API: {"cancelOperation"}, Dashboard: {"cancelOperation"}, Svc: {"svc operations cancel"}, Operator: {"operation cancel"}}},
+		API: {"cancelOperation"}, Svc: {"svc operations cancel"}, Operator: {"operation cancel"}}},
 
 	// Logins
 	{Do: "create a role", Weight: 7, On: []Thing{Database}, In: running, Makes: Role, Never: true, Ways: map[Way][]string{
-		API: {"createRole", "prepareRole", "admitRole"}, Dashboard: {"createRole"},
+		API: {"createRole", "prepareRole", "admitRole"},
 		Svc: {"svc managed custom-create", "svc managed custom-prepare", "svc managed custom-admit"}}},
 	{Do: "rename a role", Weight: 1, On: []Thing{Role}, In: []Phase{There, Revoked}, Never: true, Ways: map[Way][]string{
-		API: {"renameRole"}, Dashboard: {"renameRole"}, Svc: {"svc managed custom-rename"}}},
+		API: {"renameRole"}, Svc: {"svc managed custom-rename"}}},
 	{Do: "reveal a role", Weight: 3, On: []Thing{Role}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"revealRole"}, Dashboard: {"revealRole"}, Svc: {"svc managed custom-credentials"}}},
+		API: {"revealRole"}, Svc: {"svc managed custom-credentials"}}},
 	{Do: "rotate a role", Weight: 5, On: []Thing{Role}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"changeRole", "getRoleChange", "continueRoleChange"}, Dashboard: {"changeRole"},
+		API: {"changeRole", "getRoleChange", "continueRoleChange"},
 		Svc: {"svc managed custom-rotate", "svc managed custom-change"}}},
 	{Do: "revoke a role", Weight: 2, On: []Thing{Role}, In: running, Leaves: Revoked, Never: true, Ways: map[Way][]string{
-		API: {"changeRole"}, Dashboard: {"changeRole"}, Svc: {"svc managed custom-revoke"}}},
+		API: {"changeRole"}, Svc: {"svc managed custom-revoke"}}},
 	{Do: "delete a role", Weight: 2, On: []Thing{Role}, In: []Phase{There, Revoked}, Leaves: Gone, Never: true,
 		Ways: map[Way][]string{
-			API: {"deleteRole", "removeRole"}, Dashboard: {"deleteRole"}, Svc: {"svc managed custom-delete"}}},
+			API: {"deleteRole", "removeRole"}, Svc: {"svc managed custom-delete"}}},
 	{Do: "activate for roles", Weight: 2, On: []Thing{Single}, In: []Phase{There, Opted}, Never: true, Ways: map[Way][]string{
 		Operator: {"legacy-roles deactivate", "legacy-roles activate"}}},
 	{Do: "opt in for roles", Weight: 3, On: []Thing{Single}, In: running, Leaves: Opted, Never: true, Ways: map[Way][]string{
-		API: {"optInLegacyRoles"}, Dashboard: {"optInLegacyRoles"}, Svc: {"svc legacy-roles opt-in"}}},
+		API: {"optInLegacyRoles"}, Svc: {"svc legacy-roles opt-in"}}},
 	{Do: "create a legacy role", Weight: 3, On: []Thing{Single}, In: []Phase{Opted}, Makes: LegacyRole, Never: true,
 		Ways: map[Way][]string{
 			API: {"createLegacyRole", "prepareLegacyRole", "admitLegacyRole", "reconcileLegacyRole"},
@@ -157,9 +157,9 @@ var Catalog = []Capability{
 	{Do: "remove a legacy role", Weight: 1, On: []Thing{LegacyRole}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
 		API: {"removeLegacyRole"}, Svc: {"svc legacy-roles revoke", "svc legacy-roles delete"}}},
 	{Do: "reveal a login", Weight: 2, On: []Thing{Database}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"revealLogin"}, Dashboard: {"revealLogin"}, Svc: {"svc managed logins-credentials"}}},
+		API: {"revealLogin"}, Svc: {"svc managed logins-credentials"}}},
 	{Do: "rotate a login", Weight: 4, On: []Thing{Database}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"rotateLogin"}, Dashboard: {"rotateLogin"}, Svc: {"svc managed logins-rotate"}}},
+		API: {"rotateLogin"}, Svc: {"svc managed logins-rotate"}}},
 	{Do: "rotate the owner", Weight: 3, On: []Thing{Database}, In: running, Never: true, Ways: map[Way][]string{
 		API: {"rotateLogin"}, Svc: {"svc managed logins-rotate"}, Operator: {"database rotate-owner"}}},
 
@@ -175,44 +175,44 @@ var Catalog = []Capability{
 
 	// People, keys, webhooks
 	{Do: "add a member", Weight: 2, On: both, In: running, Makes: Member, Never: true, Ways: map[Way][]string{
-		API: {"addMember"}, Dashboard: {"addMember"}, Svc: {"svc members add"}}},
+		API: {"addMember"}, Svc: {"svc members add"}}},
 	{Do: "change a member", Weight: 1, On: []Thing{Member}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"setMemberRole"}, Dashboard: {"setMemberRole"}, Svc: {"svc members update"}}},
+		API: {"setMemberRole"}, Svc: {"svc members update"}}},
 	{Do: "remove a member", Weight: 1, On: []Thing{Member}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
-		API: {"removeMember"}, Dashboard: {"removeMember"}, Svc: {"svc members remove"}, Operator: {"member remove"}}},
+		API: {"removeMember"}, Svc: {"svc members remove"}, Operator: {"member remove"}}},
 	{Do: "invite", Weight: 2, On: both, In: running, Makes: Invitation, Never: true, Ways: map[Way][]string{
-		API: {"addMember"}, Dashboard: {"addMember"}, Svc: {"svc members add"}}},
+		API: {"addMember"}, Svc: {"svc members add"}}},
 	{Do: "invite again", Weight: 1, On: []Thing{Invitation}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"resendInvitation"}, Dashboard: {"resendInvitation"}, Svc: {"svc invitations resend"}}},
+		API: {"resendInvitation"}, Svc: {"svc invitations resend"}}},
 	{Do: "accept an invitation", Weight: 1, On: []Thing{Invitation}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
 		API: {"acceptInvitation"}}},
 	{Do: "withdraw an invitation", Weight: 1, On: []Thing{Invitation}, In: running, Leaves: Gone, Never: true,
 		Ways: map[Way][]string{
-			API: {"deleteInvitation"}, Dashboard: {"deleteInvitation"}, Svc: {"svc invitations remove"}}},
+			API: {"deleteInvitation"}, Svc: {"svc invitations remove"}}},
 	{Do: "add a webhook", Weight: 2, Makes: Webhook, Never: true, Ways: map[Way][]string{
-		API: {"createWebhook"}, Dashboard: {"createWebhook"}, Svc: {"svc webhooks create"}}},
+		API: {"createWebhook"}, Svc: {"svc webhooks create"}}},
 	{Do: "try a webhook", Weight: 2, On: []Thing{Webhook}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"testWebhook", "listDeliveryAttempts", "redeliverEvent"}, Dashboard: {"testWebhook"},
+		API: {"testWebhook", "listDeliveryAttempts", "redeliverEvent"},
 		Svc: {"svc webhooks test", "svc webhooks deliveries", "svc webhooks redeliver"}}},
 	{Do: "rotate a webhook", Weight: 2, On: []Thing{Webhook}, In: []Phase{There, Stopped}, Leaves: There, Never: true,
 		Ways: map[Way][]string{
-			API: {"rotateWebhookSecret"}, Dashboard: {"rotateWebhookSecret"}, Svc: {"svc webhooks rotate"}}},
+			API: {"rotateWebhookSecret"}, Svc: {"svc webhooks rotate"}}},
 	{Do: "disable a webhook", Weight: 1, On: []Thing{Webhook}, In: running, Leaves: Stopped, Never: true, Ways: map[Way][]string{
-		API: {"disableWebhook"}, Dashboard: {"disableWebhook"}, Svc: {"svc webhooks disable"}}},
+		API: {"disableWebhook"}, Svc: {"svc webhooks disable"}}},
 	{Do: "make a key", Weight: 2, Makes: Key, Never: true, Ways: map[Way][]string{Operator: {"key create", "key set"}}},
 	{Do: "replace a key", Weight: 1, On: []Thing{Key}, In: running, Never: true, Ways: map[Way][]string{Operator: {"key replace"}}},
 	{Do: "revoke a key", Weight: 1, On: []Thing{Key}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
 		Operator: {"key revoke"}}},
 
 	{Do: "make and revoke a CI key", Weight: 1, Never: true, Ways: map[Way][]string{
-		Operator: {"ci-namespace create", "ci-key create", "ci-key revoke", "ci-namespace revoke"}}},
+		Operator: {"ci-namespace create", "ci-key create", "ci-key revoke", "ci-key list", "ci-trust list", "ci-namespace revoke"}}},
 	{Do: "make a user", Weight: 1, Never: true, Ways: map[Way][]string{
 		Operator: {"user create", "user invite", "operator add", "operator remove"}}},
 	{Do: "log in anew", Weight: 1, Never: true, Ways: map[Way][]string{
 		Operator: {"user link", "user end-sessions", "user reset-factors"}}},
 
 	// The operator's
-	{Do: "move", Weight: 2, On: both, In: running, Ways: map[Way][]string{Operator: {"database movable", "database move"}}},
+	{Do: "move", Weight: 2, On: both, In: running, Ways: map[Way][]string{Operator: {"database move"}}},
 	{Do: "move closed", Weight: 2, On: both, In: standing, Ways: map[Way][]string{Operator: {"database move"}}},
 	{Do: "rehearse a move", Weight: 1, On: both, In: running, Ways: map[Way][]string{Operator: {"database rehearse"}}},
 	{Do: "drain a server", Weight: 1, Never: true, Ways: map[Way][]string{
@@ -236,9 +236,10 @@ var Catalog = []Capability{
 	{Do: "qualify extensions", Weight: 1, Never: true, Ways: map[Way][]string{Operator: {"extensions qualify"}}},
 	{Do: "close for maintenance", Weight: 1, Never: true, Ways: map[Way][]string{Operator: {"maintenance"}}},
 	{Do: "read what operators do", Weight: 2, Never: true, Ways: map[Way][]string{Operator: {
-		"account list", "server list", "server show", "server check", "database list", "database show", "backup list",
+		"account list", "server list", "server show", "server check", "database list", "database show", "database movable",
+		"backup list",
 		"operation list", "operation show", "change list", "audit list", "usage", "key list", "member list", "storage check",
-		"feature list", "user sessions", "ci-namespace list", "ci-key list", "ci-trust list", "operator list", "extensions list",
+		"feature list", "user sessions", "ci-namespace list", "operator list", "extensions list",
 		"enroll list", "legacy-roles list",
 	}}},
 
