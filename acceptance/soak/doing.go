@@ -88,6 +88,9 @@ func (r *run) act(ctx context.Context, s plan.Step) {
 	got, err := d.ask(ctx, does)
 	outcome := d.outcome(err)
 	r.count(d, outcome)
+	if errors.Is(err, errUnknown) {
+		return // nothing was asked
+	}
 	if does.wants != nil {
 		for _, w := range does.wants(d) {
 			of := outcome

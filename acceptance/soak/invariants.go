@@ -57,7 +57,7 @@ func (r *run) factsHold(ctx context.Context) error {
 			r.facts.Forget(t.fact(status))
 			continue
 		}
-		const query = "SELECT status, coalesce(environment, ''), scheduled_backup FROM databases WHERE id = $1"
+		const query = "SELECT status, environment, schedule FROM databases WHERE id = $1"
 		found, err := r.metadata(ctx, query, t.known())
 		if err != nil {
 			return err

@@ -73,13 +73,7 @@ func (s *service) again(ctx context.Context) error {
 }
 
 // kill sends SIGKILL.
-func (s *service) kill() error {
-	err := syscall.Kill(s.current().pid, syscall.SIGKILL)
-	if err == syscall.ESRCH { // it has just ended by itself
-		return nil
-	}
-	return err
-}
+func (s *service) kill() error { return ignoreEnded(syscall.Kill(s.current().pid, syscall.SIGKILL)) }
 
 // runs is an error unless the service runs.
 func (s *service) runs() error {

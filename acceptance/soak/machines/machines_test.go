@@ -106,6 +106,7 @@ func TestMachinesAreDisturbed(t *testing.T) {
 		t.Error("a healed network is still cut")
 	}
 	disk := check.Must(NewDisk(filepath.Join(t.TempDir(), "disk"), 1<<20))(t)
+	t.Cleanup(func() { check.NoError(t, syscall.Unmount(disk.Dir, 0)) })
 	writes := func() error { return os.WriteFile(filepath.Join(disk.Dir, "file"), make([]byte, 1<<16), 0o600) }
 	check.NoError(t, disk.Fill())
 	if err := writes(); !errors.Is(err, syscall.ENOSPC) {

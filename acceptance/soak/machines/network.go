@@ -68,8 +68,8 @@ func (n *Network) Add(name string) (*Machine, error) {
 		return nil, err
 	}
 	err := errors.Join(
-		system(fmt.Sprintf("ip link add %s type veth peer name eth0 netns /proc/%d/fd/%d", name, os.Getpid(), m.namespace.Fd()),
-			"ip link set "+name+" up master switch"),
+		system(fmt.Sprintf("ip link add name %s type veth peer name eth0 netns /proc/%d/fd/%d", name, os.Getpid(), m.namespace.Fd()),
+			"ip link set dev "+name+" up master switch"),
 		m.Run("ip link set lo up; ip addr add "+m.Address+"/24 dev eth0; ip link set eth0 up; ip route add default via "+Caller))
 	if err != nil {
 		return nil, err

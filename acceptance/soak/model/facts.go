@@ -33,6 +33,7 @@ type Facts struct {
 type possible struct {
 	now  map[string]int
 	late map[string]int // of requests whose answers were lost
+	open bool           // nobody knows what it was before
 }
 
 // NewFacts knows nothing.
@@ -44,24 +45,18 @@ func (f *Facts) Note(fact Fact, value string, step int, outcome Outcome) {
 	defer f.mu.Unlock()
 	p := f.of[fact]
 	if p == nil {
-		p = &possible{now: map[string]int{}, late: map[string]int{}}
+		p = &possible{now: map[string]int{}, late: map[string]int{}, open: true}
 		f.of[fact] = p
-		if outcome != Done {
-			p.now[Unset] = 0
-		}
 	}
 	switch outcome {
 	case Done:
-		p.now = maps.Clone(p.late)
+		p.now, p.open = maps.Clone(p.late), false
 		p.now[value] = step
 	case Unknown:
 		p.now[value], p.late[value] = step, step
 	case Refused:
 	}
 }
-
-// Unset is the value of a fact that nobody has asked for.
-const Unset = ""
 
 // Forget forgets a fact, and all those below it: those whose names begin with its own and a slash. Nobody can say any more what
 // they are, or shall be.
@@ -83,9 +78,9 @@ func (f *Facts) Settle(fact Fact, read string) error {
 		return nil // nobody has asked for anything
 	}
 	step, can := p.now[read]
-	said := p.said()
-	p.now, p.late = map[string]int{read: step}, map[string]int{}
-	if !can {
+	said, open := p.said(), p.open
+	p.now, p.late, p.open = map[string]int{read: step}, map[string]int{}, false
+	if !can && !open {
 		return fmt.Errorf("%s is %q; it can only be %s", fact, read, said)
 	}
 	return nil
@@ -109,7 +104,7 @@ func (f *Facts) May(fact Fact, value string) bool {
 		return true
 	}
 	_, may := p.now[value]
-	return may
+	return may || p.open
 }
 
 // Is reports whether a fact has a value for certain.
@@ -117,7 +112,7 @@ func (f *Facts) Is(fact Fact, value string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.of[fact]
-	if p == nil || len(p.now) != 1 {
+	if p == nil || p.open || len(p.now) != 1 {
 		return false
 	}
 	_, is := p.now[value]

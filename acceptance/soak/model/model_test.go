@@ -13,7 +13,7 @@ const stopped Fact = "database 1/status"
 // Of requests in a row, each answered or not, what the service then says is never held against it.
 func TestFactsTakeEveryHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f, real := NewFacts(), Unset
+		f, real := NewFacts(), ""
 		var lost []string
 		value := rapid.SampledFrom([]string{"active", "stopped", "deleted"})
 		for step := range rapid.IntRange(1, 20).Draw(t, "steps") {
@@ -52,7 +52,7 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	f := NewFacts()
 	f.Note(stopped, "stopped", 3, Done)
 	f.Note(stopped, "deleted", 4, Refused)
-	for _, read := range []string{"deleted", "active", Unset} {
+	for _, read := range []string{"deleted", "active", ""} {
 		g := NewFacts()
 		g.of[stopped] = &possible{now: map[string]int{"stopped": 3}, late: map[string]int{}}
 		if err := g.Settle(stopped, read); err == nil {
