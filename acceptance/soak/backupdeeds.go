@@ -204,7 +204,7 @@ func (d *doing) moment() string { return recovery.Text(d.momentAt()) }
 
 func (d *doing) momentAt() time.Time {
 	since := d.begun.Sub(d.in.begun)
-	return d.in.begun.Add(time.Duration(d.Choice % uint64(max(since, 1)))).Truncate(time.Second) //nolint:gosec // it is not negative
+	return d.in.begun.Add(time.Duration(d.Choice % uint64(max(since, 1)))).Truncate(time.Second)
 }
 
 // later is another one, after it.

@@ -4,7 +4,9 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/soak/model"
@@ -267,10 +269,6 @@ func drain(file *apiclient.Download, err error) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	var piece [1 << 16]byte
-	for err == nil {
-		_, err = file.Read(piece[:])
-	}
-	return ignoreEnd(err)
+	_, err = io.Copy(io.Discard, file)
+	return errors.Join(err, file.Close())
 }

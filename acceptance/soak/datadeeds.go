@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"time"
 
@@ -156,11 +155,3 @@ func masked(bits int) string {
 }
 
 func entryOf(t *thing) id.AllowlistEntryID { return id.AllowlistEntryID(t.known()) }
-
-// ignoreEnd takes the end of a file for no error.
-func ignoreEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}

@@ -182,14 +182,9 @@ func (d *doing) outcome(err error) model.Outcome {
 			d.broke("a command that the soak does not know how to use", "step %d, %s: %v", d.step, &d.Action, err)
 		}
 		return ended.outcome()
-	case errors.Is(err, errRefused):
-		return model.Refused
 	}
 	return model.Unknown
 }
-
-// errRefused is what a page or a database has refused.
-var errRefused = errors.New("it was refused")
 
 // commandError is how a command has ended.
 type commandError struct {

@@ -63,7 +63,6 @@ type thing struct {
 
 	mu     sync.Mutex
 	id     string // empty while it is not known
-	also   string // a backup's operation
 	logins map[string]*login
 }
 
@@ -74,10 +73,35 @@ type login struct {
 	held     []held
 }
 
+// Outcome is what came of a plan.
+type Outcome struct {
+	Broken []string       // what must hold and does not, each beginning with the invariant's name and a colon
+	Done   map[string]int // how often each action was done in each way, and what was known of it then
+}
+
+// Carry carries out a plan on a world of its own, in an empty folder that every user can enter. It takes root, and network, mount
+// and process namespaces that end with the caller. An error is one of the soak itself.
+func Carry(ctx context.Context, dir string, with Programs, p plan.Plan) (Outcome, error) {
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	r, err := newRun(starting, dir, with, p)
+	if r.world != nil {
+		defer func() { _ = r.end() }() // the namespaces end with the caller
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	broken, err := r.rounds(ctx)
+	return Outcome{broken, r.done}, err
+}
+
+// startTime is how long a world may take to start.
+const startTime = 10 * time.Minute
+
 // newRun starts a world, with accounts.
-func newRun(ctx context.Context, dir string, with programs, p plan.Plan) (*run, error) {
+func newRun(ctx context.Context, dir string, with Programs, p plan.Plan) (*run, error) {
 	r := &run{
-		plan: p, facts: model.NewFacts(), chance: rand.New(rand.NewPCG(p.Seed, 1)), //nolint:gosec // it has to be repeatable
+		plan: p, facts: model.NewFacts(), chance: rand.New(rand.NewPCG(p.Seed, 1)),
 		things: map[int]*thing{}, done: map[string]int{}, generations: map[string]int64{},
 	}
 	var err error

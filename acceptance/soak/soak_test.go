@@ -1,10 +1,9 @@
 //go:build linux && soak
 
-package soak
+package soak_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/soak"
 	"github.com/pgherd/pgherd/acceptance/soak/plan"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -44,18 +44,18 @@ func TestSoak(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("networks, disks and clocks of their own take root")
 	}
-	s := &soak{T: t, root: check.Must(toolchain.Root())(t), programs: programsOf(t)}
+	s := &seeds{T: t, root: check.Must(toolchain.Root())(t), programs: programsOf(t)}
 	if file := os.Getenv(planVariable); file != "" {
 		var p plan.Plan
 		check.NoError(t, json.Unmarshal(check.Must(os.ReadFile(file))(t), &p))
 		s.tries(p)
 		return
 	}
-	size, seeds := plan.Whole, number(t, seedsVariable, 0)
-	if seeds == 0 {
-		size, seeds = plan.Small, 1
+	size, many := plan.Whole, number(t, seedsVariable, 0)
+	if many == 0 {
+		size, many = plan.Small, 1
 	}
-	for n := range seeds {
+	for n := range many {
 		s.tries(plan.Make(uint64(number(t, fromVariable, 1)+n), size)) //nolint:gosec // neither is negative
 	}
 }
@@ -71,20 +71,20 @@ func number(t *testing.T, variable string, without int) int {
 }
 
 // programsOf builds the programs, once for all plans.
-func programsOf(t *testing.T) programs {
+func programsOf(t *testing.T) soak.Programs {
 	t.Helper()
-	return check.Must(build(t.Context(), check.Must(toolchain.Root())(t), t.TempDir()))(t)
+	return check.Must(soak.Build(t.Context(), check.Must(toolchain.Root())(t), t.TempDir()))(t)
 }
 
-// soak is a run of "make soak".
-type soak struct {
+// seeds is a run of "make soak".
+type seeds struct {
 	*testing.T
 	root     string
-	programs programs
+	programs soak.Programs
 }
 
 // tries carries a plan out, and makes it smaller where it fails.
-func (s *soak) tries(p plan.Plan) {
+func (s *seeds) tries(p plan.Plan) {
 	s.Helper()
 	began := time.Now()
 	broken, said := s.carriesOut(p)
@@ -104,7 +104,7 @@ func (s *soak) tries(p plan.Plan) {
 const shrinking = 30 * time.Minute
 
 // smaller makes a plan smaller that breaks something, as long as what is left breaks the same, and there is time.
-func (s *soak) smaller(p plan.Plan, broken string) plan.Plan {
+func (s *seeds) smaller(p plan.Plan, broken string) plan.Plan {
 	limit := shrinking
 	if text := os.Getenv(shrinkVariable); text != "" {
 		limit = check.Must(time.ParseDuration(text))(s)
@@ -124,7 +124,7 @@ func (s *soak) smaller(p plan.Plan, broken string) plan.Plan {
 
 // carriesOut runs this program again, in namespaces that end with it, to carry out a plan. It returns what does not hold, and
 // what was logged.
-func (s *soak) carriesOut(p plan.Plan) (broken []string, said string) {
+func (s *seeds) carriesOut(p plan.Plan) (broken []string, said string) {
 	s.Helper()
 	dir := check.Must(os.MkdirTemp("", "soak-"))(s)
 	defer os.RemoveAll(dir)
@@ -155,8 +155,8 @@ func (s *soak) carriesOut(p plan.Plan) (broken []string, said string) {
 
 // order is what the process inside is to do.
 type order struct {
-	Plan     plan.Plan `json:"plan"`
-	Programs programs  `json:"programs"`
+	Plan     plan.Plan     `json:"plan"`
+	Programs soak.Programs `json:"programs"`
 }
 
 // inside carries a plan out, and writes down what does not hold.
@@ -164,19 +164,12 @@ func inside(t *testing.T, dir string) {
 	t.Helper()
 	var o order
 	check.NoError(t, json.Unmarshal(check.Must(os.ReadFile(filepath.Join(dir, "order.json")))(t), &o))
-	starting, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	r, err := newRun(starting, dir, o.Programs, o.Plan)
-	if r.world != nil {
-		t.Cleanup(func() { _ = r.end() }) // the namespaces end with this process
-	}
+	came, err := soak.Carry(t.Context(), dir, o.Programs, o.Plan)
 	check.NoError(t, err)
-	broken, err := r.rounds(t.Context())
-	check.NoError(t, err)
-	for _, what := range slices.Sorted(maps.Keys(r.done)) {
-		t.Logf("%5d  %s", r.done[what], what)
+	for _, what := range slices.Sorted(maps.Keys(came.Done)) {
+		t.Logf("%5d  %s", came.Done[what], what)
 	}
-	text := check.Must(json.Marshal(append([]string{}, broken...)))(t)
+	text := check.Must(json.Marshal(append([]string{}, came.Broken...)))(t)
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "broken.json"), text, 0o600))
 }
 

@@ -39,7 +39,7 @@ const (
 // machines with a host of each kind.
 type world struct {
 	dir      string
-	programs programs
+	programs Programs
 	network  *machines.Network
 	machines map[plan.Part]*machines.Machine
 	disks    map[plan.Part]*machines.Disk
@@ -57,14 +57,14 @@ type world struct {
 	supervised       []func()
 }
 
-// programs are what is built once for a soak: pgherd with a clock that jumps, and svc.
-type programs struct {
+// Programs are what is built once for a soak: pgherd with a clock that jumps, and svc.
+type Programs struct {
 	Pgherd string `json:"pgherd"`
 	Svc    string `json:"svc"`
 }
 
 // newWorld starts everything, in a folder that every user can enter. end ends it, also where it has failed.
-func newWorld(ctx context.Context, dir string, with programs) (*world, error) {
+func newWorld(ctx context.Context, dir string, with Programs) (*world, error) {
 	w := &world{
 		dir: dir, programs: with, machines: map[plan.Part]*machines.Machine{}, disks: map[plan.Part]*machines.Disk{},
 		clocks: map[plan.Part]*machines.Clock{}, services: map[plan.Part]*service{}, secrets: &model.Canaries{},
@@ -242,20 +242,20 @@ func (w *world) end() (err error) {
 	return err
 }
 
-// build builds the programs, below a folder: pgherd so that its clock can jump.
-func build(ctx context.Context, root, dir string) (programs, error) {
+// Build builds the programs, below a folder: pgherd so that its clock can jump.
+func Build(ctx context.Context, root, dir string) (Programs, error) {
 	overlay, err := machines.Overlay(dir)
 	if err != nil {
-		return programs{}, err
+		return Programs{}, err
 	}
-	made := programs{Pgherd: filepath.Join(dir, "pgherd"), Svc: filepath.Join(dir, "svc")}
+	made := Programs{Pgherd: filepath.Join(dir, "pgherd"), Svc: filepath.Join(dir, "svc")}
 	for _, args := range [][]string{
 		{"build", "-overlay", overlay, "-o", made.Pgherd, "./hosts/pgherd"}, {"build", "-o", made.Svc, "./hosts/svc"},
 	} {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return programs{}, fmt.Errorf("go %s: %w: %s", args, err, out)
+			return Programs{}, fmt.Errorf("go %s: %w: %s", args, err, out)
 		}
 	}
 	return made, os.Chmod(dir, 0o755)

@@ -13,36 +13,36 @@ const stopped Fact = "database 1/status"
 // Of requests in a row, each answered or not, what the service then says is never held against it.
 func TestFactsTakeEveryHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f, real := NewFacts(), ""
+		f, actual := NewFacts(), ""
 		var lost []string
 		value := rapid.SampledFrom([]string{"active", "stopped", "deleted"})
 		for step := range rapid.IntRange(1, 20).Draw(t, "steps") {
 			if len(lost) > 0 && rapid.Bool().Draw(t, "late") {
-				real = rapid.SampledFrom(lost).Draw(t, "which") // a lost request is carried out after others
+				actual = rapid.SampledFrom(lost).Draw(t, "which") // a lost request is carried out after others
 			}
 			v := value.Draw(t, "value")
 			switch rapid.SampledFrom([]Outcome{Done, Refused, Unknown}).Draw(t, "outcome") {
 			case Done:
-				real = v
+				actual = v
 				f.Note(stopped, v, step, Done)
 			case Refused:
 				f.Note(stopped, v, step, Refused)
 			case Unknown:
 				lost = append(lost, v)
 				if rapid.Bool().Draw(t, "carried out") {
-					real = v
+					actual = v
 				}
 				f.Note(stopped, v, step, Unknown)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "quiet") == 0 {
-				if err := f.Settle(stopped, real); err != nil {
+				if err := f.Settle(stopped, actual); err != nil {
 					t.Fatal(err)
 				}
 				lost = nil
 			}
 		}
-		if !f.May(stopped, real) {
-			t.Fatalf("it is %q, which cannot be", real)
+		if !f.May(stopped, actual) {
+			t.Fatalf("it is %q, which cannot be", actual)
 		}
 	})
 }
@@ -76,26 +76,26 @@ func at(second int) time.Time { return noon.Add(time.Duration(second) * time.Sec
 func TestTablesTakeEveryHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var table Table
-		real, clock := map[int]bool{}, 0
+		actual, clock := map[int]bool{}, 0
 		history := map[int][]int{} // what there was, by second
 		for row := range rapid.IntRange(1, 20).Draw(t, "events") {
 			begun := clock
 			clock += rapid.IntRange(0, 2).Draw(t, "before")
-			history[clock] = keys(real)
+			history[clock] = keys(actual)
 			answered, done := rapid.Bool().Draw(t, "answered"), rapid.Bool().Draw(t, "done")
 			known := time.Time{}
 			restores := rapid.IntRange(0, 4).Draw(t, "restores") == 0
 			kept := map[int]bool{}
-			for n := range real {
+			for n := range actual {
 				if rapid.Bool().Draw(t, "kept") {
 					kept[n] = true
 				}
 			}
 			if answered || done {
 				if restores {
-					real = kept
+					actual = kept
 				} else {
-					real[row] = true
+					actual[row] = true
 				}
 			}
 			clock += rapid.IntRange(1, 3).Draw(t, "after")
@@ -111,17 +111,17 @@ func TestTablesTakeEveryHistory(t *testing.T) {
 			} else {
 				table.Write(row, at(begun), known)
 			}
-			history[clock] = keys(real)
+			history[clock] = keys(actual)
 		}
 		for second, rows := range history {
 			if err := table.Between(at(second), at(second)).Compare(rows); err != nil {
 				t.Fatalf("at %d: %v", second, err)
 			}
 		}
-		if err := table.Settle(keys(real), at(clock+1)); err != nil {
+		if err := table.Settle(keys(actual), at(clock+1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := table.Between(at(clock+2), at(clock+2)).Compare(keys(real)); err != nil {
+		if err := table.Between(at(clock+2), at(clock+2)).Compare(keys(actual)); err != nil {
 			t.Fatalf("after it was read: %v", err)
 		}
 	})

@@ -30,7 +30,7 @@ const (
 // Part is a process, or a machine.
 type Part string
 
-// The processes.
+// Processes are what can be killed and stopped.
 var Processes = []Part{
 	"api1", "api2", "batch1", "batch2", "dashboard1", "dashboard2", "agent1", "agent2", "pooler1", "pooler2",
 	"postgres1", "postgres2", "metadata", "store",

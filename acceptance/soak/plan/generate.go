@@ -39,7 +39,7 @@ type generator struct {
 
 // Make makes the plan of a seed.
 func Make(seed uint64, size Size) Plan {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x736f616b)), size: size} //nolint:gosec // it has to be repeatable
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x736f616b)), size: size}
 	p := Plan{Seed: seed, Accounts: size.Accounts}
 	add := func(s Step) {
 		s.Number = len(p.Steps) + 1
