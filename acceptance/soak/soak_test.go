@@ -73,7 +73,8 @@ func number(t *testing.T, variable string, without int) int {
 // programsOf builds the programs, once for all plans.
 func programsOf(t *testing.T) soak.Programs {
 	t.Helper()
-	return check.Must(soak.Build(t.Context(), check.Must(toolchain.Root())(t), t.TempDir()))(t)
+	root := check.Must(toolchain.Root())(t)
+	return check.Must(soak.Build(t.Context(), root, filepath.Join(root, toolchain.Dir, "programs", "soak")))(t)
 }
 
 // seeds is a run of "make soak".

@@ -244,6 +244,9 @@ func (w *world) end() (err error) {
 
 // Build builds the programs, below a folder: pgherd so that its clock can jump.
 func Build(ctx context.Context, root, dir string) (Programs, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Programs{}, err
+	}
 	overlay, err := machines.Overlay(dir)
 	if err != nil {
 		return Programs{}, err
@@ -258,5 +261,5 @@ func Build(ctx context.Context, root, dir string) (Programs, error) {
 			return Programs{}, fmt.Errorf("go %s: %w: %s", args, err, out)
 		}
 	}
-	return made, os.Chmod(dir, 0o755)
+	return made, nil
 }

@@ -126,7 +126,11 @@ func (s *Stack) StartAPIOn(ctx context.Context, on Place, crashAt string, extra 
 		return nil, err
 	}
 	const unlimited = "read=1000000/1m,write=1000000/1m,create=1000000/1m,reveal=1000000/1m,unauthorized=1000000/1m"
-	args := append([]string{"--listen", address, "--rate-limits", unlimited, "--default-schedule", "none"}, extra...)
+	args := []string{"--listen", address, "--rate-limits", unlimited, "--default-schedule", "none"}
+	if on.Address != "" {
+		args = append(args, "--insecure-listen") // the network is the test's alone
+	}
+	args = append(args, extra...)
 	h, err := s.startHost(ctx, on, crashAt, "api", args...)
 	if h != nil {
 		h.URL = "http://" + address
