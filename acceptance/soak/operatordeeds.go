@@ -24,6 +24,7 @@ var operatorDeeds = map[plan.Do]deed{
 	}},
 	"drain a server": {operator: func(d *doing) [][]string {
 		return [][]string{
+			{"server", "set", "--server", d.serverID(), "--capacity", "1000"},
 			{"server", "disable", "--server", d.first.ServerID()}, {"server", "enable", "--server", d.first.ServerID()},
 			{"server", "drain", "--server", d.serverID(), "--partly", "--reason", because},
 			{"server", "drain", "--server", d.serverID(), "--stop", "--reason", because},

@@ -216,7 +216,7 @@ var Catalog = []Capability{
 	{Do: "move closed", Weight: 2, On: both, In: standing, Ways: map[Way][]string{Operator: {"database move"}}},
 	{Do: "rehearse a move", Weight: 1, On: both, In: running, Ways: map[Way][]string{Operator: {"database rehearse"}}},
 	{Do: "drain a server", Weight: 1, Never: true, Ways: map[Way][]string{
-		Operator: {"server drain", "server disable", "server enable"}}},
+		Operator: {"server drain", "server set", "server disable", "server enable"}}},
 	{Do: "end a forward", Weight: 1, On: both, In: running, Never: true, Ways: map[Way][]string{
 		Operator: {"forward list", "forward end"}}},
 	{Do: "suspend and resume", Weight: 1, Never: true, Ways: map[Way][]string{Operator: {"account suspend", "account resume"}}},

@@ -99,7 +99,7 @@ func leaves(c *cobra.Command, cut string) (list []string) {
 			list = append(list, leaves(below, cut)...)
 		}
 	}
-	if len(list) == 0 || regexp.MustCompile(`DATABASE|--`).MatchString(c.Use) {
+	if len(list) == 0 || strings.Contains(c.Use, "DATABASE") || c.LocalNonPersistentFlags().HasAvailableFlags() {
 		list = append(list, strings.TrimPrefix(c.CommandPath(), cut))
 	}
 	return list
