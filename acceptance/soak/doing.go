@@ -21,7 +21,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // doing is an action while it is done.
@@ -227,12 +226,8 @@ func (d *doing) runSvc(ctx context.Context, args ...string) (answer, error) {
 	if args[0] == "previews" {
 		key = d.by.ci
 	}
-	tools, err := toolchain.Find()
-	if err != nil {
-		return nil, err
-	}
 	env := []string{
-		"HOME=" + d.dir, "PATH=" + filepath.Dir(tools.Psql) + ":" + os.Getenv("PATH"),
+		"HOME=" + d.dir, "PATH=" + filepath.Dir(d.first.PsqlPath()) + ":" + os.Getenv("PATH"),
 		"SVC_BASE_URL=" + d.apis[d.Host].URL, "SVC_API_KEY=" + key,
 	}
 	return command(ctx, svcName, d.programs.Svc, env, append(args, "--json"))
