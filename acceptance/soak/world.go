@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pgherd/pgherd/acceptance/objectstore"
 	"github.com/pgherd/pgherd/acceptance/soak/machines"
 	"github.com/pgherd/pgherd/acceptance/soak/model"
@@ -90,6 +92,9 @@ func (w *world) connect(context.Context) (err error) {
 			return err
 		}
 	}
+	if err := w.nameMachines(); err != nil {
+		return err
+	}
 	for name, room := range map[plan.Part]int64{"server1": serverRoom, "server2": serverRoom, "objects": storeRoom} {
 		if w.disks[name], err = machines.NewDisk(w.path(name), room); err != nil {
 			return err
@@ -110,10 +115,26 @@ func (w *world) connect(context.Context) (err error) {
 
 func (w *world) path(name plan.Part) string { return filepath.Join(w.dir, string(name)) }
 
+// domain is a machine's name.
+func domain(name plan.Part) string { return string(name) + ".soak.test" }
+
+// nameMachines has the driver find the machines by their names.
+func (w *world) nameMachines() error {
+	text := "127.0.0.1 localhost\n"
+	for name, m := range w.machines {
+		text += m.Address + " " + domain(name) + "\n"
+	}
+	file := filepath.Join(w.dir, "hosts")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return err
+	}
+	return unix.Mount(file, "/etc/hosts", "", unix.MS_BIND, "")
+}
+
 // place is a machine as the stack takes it. Programs there go by the machine's clock, and trust who receives webhooks.
 func (w *world) place(name plan.Part) stack.Place {
 	m := w.machines[name]
-	p := stack.Place{Address: m.Address, Start: m.Start}
+	p := stack.Place{Address: m.Address, Name: domain(name), Start: m.Start}
 	if c := w.clocks[name]; c != nil {
 		p.Variables = append(p.Variables, machines.ClockVariable+"="+c.File)
 	}

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -33,7 +34,7 @@ func (s *Stack) StartDashboardOn(ctx context.Context, on Place, extra ...string)
 	if err != nil {
 		return nil, err
 	}
-	url := "https://" + net.JoinHostPort(on.host(), port)
+	url := "https://" + net.JoinHostPort(cmp.Or(on.Name, on.host()), port)
 	args := []string{
 		"--listen", address, "--tls-cert-file", certificate.CertFile, "--tls-key-file", certificate.KeyFile, "--dashboard-url", url,
 		"--rate-limits", "read=1000000/1m,write=1000000/1m,log_in=1000000/1m",

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 )
 
 // Place is a machine of its own, as far as the processes can tell that run there. The zero Place is this machine, where
@@ -13,6 +14,8 @@ import (
 type Place struct {
 	// Address is where what runs there listens.
 	Address string
+	// Name leads to the address. Only a dashboard needs one: pages are of a domain.
+	Name string
 	// Variables are what every process there has in its environment, beside the rest.
 	Variables []string
 	// Start starts a process there, on the thread that it dies with.
@@ -32,7 +35,7 @@ func (p Place) names() []string {
 	if p.Address == "" {
 		return []string{PublicHost, loopback}
 	}
-	return []string{PublicHost, loopback, p.Address}
+	return append([]string{PublicHost, loopback, p.Address}, strings.Fields(p.Name)...)
 }
 
 // host is what others connect to.
