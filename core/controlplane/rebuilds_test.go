@@ -323,10 +323,11 @@ func TestKilledOverARebuild(t *testing.T) {
 				w.loses()
 				w.server.SetArchiving(archived)
 			}, func(w *world, cp *controlplane.ControlPlane) {
-				_, _, err := cp.Operator.RecoverServer(w.ctx, operator.Recovery{
+				list, _, err := cp.Operator.RecoverServer(w.ctx, operator.Recovery{
 					Server: w.machine.ID, On: []id.ServerID{w.lost().other.ID}, Order: anOrder,
 				})
-				w.unshaken(err)
+				ok(w.t, err)
+				ok(w.t, list[0].Err)
 				w.work(cp)
 			}, func(w *world) { w.lost().back("after", archived) })
 		})
