@@ -40,7 +40,7 @@ func (w *world) connect(ctx context.Context, clients int) (*crowd, error) {
 	for n := range clients {
 		l := w.logins[n%len(w.logins)]
 		group.Go(func() error {
-			db, err := sql.Open("postgres", w.stack.PoolerURL(l.entry, l.username, l.password))
+			db, err := sql.Open("postgres", w.PoolerURL(l.entry, l.username, l.password))
 			if err != nil {
 				return err
 			}
@@ -84,10 +84,10 @@ func (c *crowd) live(ctx context.Context, conn *sql.Conn) {
 }
 
 // end disconnects all, and returns what they had for answers.
-func (c *crowd) end() (*statements, error) {
+func (c *crowd) end() *statements {
 	c.cancel()
 	c.running.Wait()
-	return &statements{c.took, c.failed}, nil
+	return &statements{c.took, c.failed}
 }
 
 type statements struct {

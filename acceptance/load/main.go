@@ -39,9 +39,7 @@ func main() {
 
 func measure(ctx context.Context, s settings) (err error) {
 	w, err := newWorld(ctx)
-	if w != nil {
-		defer func() { err = errors.Join(err, w.stop()) }()
-	}
+	defer func() { err = errors.Join(err, w.End()) }()
 	if err != nil {
 		return err
 	}
@@ -80,9 +78,9 @@ func measure(ctx context.Context, s settings) (err error) {
 	}
 	fmt.Printf("the API host held %s before, and %s after\n", before, now)
 	broken = append(broken, now.grownFrom(before))
-	answers, err := crowd.end()
+	answers := crowd.end()
 	fmt.Printf("%d clients through PgBouncer: %s\n", s.clients, answers)
-	return errors.Join(append(broken, err, answers.kept())...)
+	return errors.Join(append(broken, answers.kept())...)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

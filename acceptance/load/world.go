@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -16,7 +13,6 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 const (
@@ -28,8 +24,7 @@ const (
 
 // world is an installation with its customers.
 type world struct {
-	dir    string
-	stack  *stack.Stack
+	*stack.Measured
 	api    *stack.Host
 	client *fasthttp.Client
 	owners []owner
@@ -40,51 +35,26 @@ type world struct {
 type login struct{ entry, username, password string }
 
 func newWorld(ctx context.Context) (*world, error) {
-	root, err := toolchain.Root()
-	if err != nil {
-		return nil, err
-	}
-	state := filepath.Join(root, ".pgherd")
-	if err := os.MkdirAll(state, 0o755); err != nil {
-		return nil, err
-	}
 	w := &world{client: &fasthttp.Client{
 		MaxConnsPerHost: mostOpen, MaxIdleConnDuration: time.Minute, NoDefaultUserAgentHeader: true,
 		RetryIf: func(*fasthttp.Request) bool { return false }, //nolint:staticcheck // no request is sent twice
 	}}
-	if w.dir, err = os.MkdirTemp(state, "load-"); err != nil {
-		return nil, err
+	var err error
+	if w.Measured, err = stack.StartMeasured(ctx, "load"); err != nil {
+		return w, err
 	}
-	for _, step := range []func(context.Context) error{w.raise, w.enter} {
-		if err := step(ctx); err != nil {
-			return w, err
-		}
+	if _, err := w.StartBatch(ctx, ""); err != nil {
+		return w, err
 	}
-	return w, nil
-}
-
-func (w *world) raise(ctx context.Context) error {
-	dir := filepath.Join(w.dir, "stack")
-	// PostgreSQL's system user passes through the folder.
-	if err := errors.Join(os.Chmod(w.dir, 0o755), os.Mkdir(dir, 0o755)); err != nil {
-		return err
+	if err := w.startAPI(ctx); err != nil {
+		return w, err
 	}
-	binary, err := stack.Build(ctx, "pgherd")
-	if err != nil {
-		return err
-	}
-	if w.stack, err = stack.Start(ctx, stack.Options{Dir: dir, Binary: binary, Durable: true}); err != nil {
-		return err
-	}
-	if _, err = w.stack.StartBatch(ctx, ""); err != nil {
-		return err
-	}
-	return w.startAPI(ctx)
+	return w, w.enter(ctx)
 }
 
 // startAPI starts the API host. One address has all the connections, and one process sends what many do.
 func (w *world) startAPI(ctx context.Context, extra ...string) (err error) {
-	w.api, err = w.stack.StartAPI(ctx, "", append([]string{
+	w.api, err = w.StartAPI(ctx, "", append([]string{
 		"--max-connections", strconv.Itoa(2*mostOpen + 2000), "--max-connections-per-address", strconv.Itoa(mostOpen + 1000),
 	}, extra...)...)
 	return err
@@ -103,7 +73,7 @@ func (w *world) limit(ctx context.Context, requests int) error {
 // enter makes the customers.
 func (w *world) enter(ctx context.Context) error {
 	for n := range accounts {
-		a, err := w.stack.NewAccount(ctx, "customer"+strconv.Itoa(n), "business", databasesOfOne)
+		a, err := w.NewAccount(ctx, "customer"+strconv.Itoa(n), "business", databasesOfOne)
 		if err != nil {
 			return err
 		}
@@ -133,7 +103,7 @@ func (w *world) enter(ctx context.Context) error {
 		w.logins = append(w.logins, logins...)
 		w.owners = append(w.owners, owner{a.Key, made})
 		for range keysOfOne - 1 {
-			key, err := w.stack.NewKey(ctx, a)
+			key, err := w.NewKey(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -141,14 +111,6 @@ func (w *world) enter(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (w *world) stop() error {
-	var err error
-	if w.stack != nil {
-		err = w.stack.Stop()
-	}
-	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
 // holding is what a host holds.

@@ -98,9 +98,7 @@ func measure(ctx context.Context, sizes []size, s settings) error {
 func measureOne(ctx context.Context, n size, s settings) (all []figure, err error) {
 	fmt.Fprintf(os.Stderr, "%d databases: filling ...\n", n.databases)
 	w, err := newWorld(ctx, n, s)
-	if w != nil {
-		defer func() { err = errors.Join(err, w.stop()) }()
-	}
+	defer func() { err = errors.Join(err, w.stop()) }()
 	if err != nil {
 		return nil, err
 	}

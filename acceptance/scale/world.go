@@ -11,15 +11,13 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/hosts/cluster"
-	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // world is an installation with metadata of one size. Its hosts run only while a part has them.
 type world struct {
 	size
 	settings
-	dir   string
-	stack *stack.Stack
+	stack *stack.Measured
 	fleet *fleet
 	meta  *sql.DB
 	// owner is an account with a tenth of all databases.
@@ -27,20 +25,8 @@ type world struct {
 	rows  rows
 }
 
-// newWorld brings up the metadata with fsync on, below the repository: the system's folder for temporary files may be in memory.
 func newWorld(ctx context.Context, n size, s settings) (*world, error) {
-	root, err := toolchain.Root()
-	if err != nil {
-		return nil, err
-	}
-	state := filepath.Join(root, ".pgherd")
-	if err := os.MkdirAll(state, 0o755); err != nil {
-		return nil, err
-	}
 	w := &world{size: n, settings: s}
-	if w.dir, err = os.MkdirTemp(state, "scale-"); err != nil {
-		return nil, err
-	}
 	for _, step := range []func(context.Context) error{w.raise, w.listen, w.fill} {
 		if err := step(ctx); err != nil {
 			return w, err
@@ -49,17 +35,8 @@ func newWorld(ctx context.Context, n size, s settings) (*world, error) {
 	return w, nil
 }
 
-func (w *world) raise(ctx context.Context) error {
-	// PostgreSQL's system user passes through the folder.
-	dir := filepath.Join(w.dir, "stack")
-	if err := errors.Join(os.Chmod(w.dir, 0o755), os.Mkdir(dir, 0o755)); err != nil {
-		return err
-	}
-	binary, err := stack.Build(ctx, "pgherd")
-	if err != nil {
-		return err
-	}
-	if w.stack, err = stack.Start(ctx, stack.Options{Dir: dir, Binary: binary, Durable: true}); err != nil {
+func (w *world) raise(ctx context.Context) (err error) {
+	if w.stack, err = stack.StartMeasured(ctx, "scale"); err != nil {
 		return err
 	}
 	if w.owner, err = w.stack.NewAccount(ctx, "owner", "business", 10*w.databases); err != nil {
@@ -71,7 +48,7 @@ func (w *world) raise(ctx context.Context) error {
 
 // listen makes the certificate that all agents of the fleet have.
 func (w *world) listen(context.Context) error {
-	dir := filepath.Join(w.dir, "fleet")
+	dir := filepath.Join(w.stack.Dir, "fleet")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -94,10 +71,7 @@ func (w *world) stop() error {
 	if w.meta != nil {
 		failed = errors.Join(failed, w.meta.Close())
 	}
-	if w.stack != nil {
-		failed = errors.Join(failed, w.stack.Stop())
-	}
-	return errors.Join(failed, os.RemoveAll(w.dir))
+	return errors.Join(failed, w.stack.End())
 }
 
 // withHosts does something while an API host, a dashboard and two batch hosts run, once they have settled.
