@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/proc"
 )
 
 // facts describe the machine, so that two tables can be compared.
@@ -31,7 +32,7 @@ func (b *bench) facts(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s %s/%s, %d cores (%s), load %s, %s\n%s, %s, %s, %s\n", time.Now().UTC().Format(time.RFC3339),
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), load(), runtime.Version(), server, bouncer, dump, zip), nil
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), proc.Processor(), load(), runtime.Version(), server, bouncer, dump, zip), nil
 }
 
 func (b *bench) settings(ctx context.Context) (text string, err error) {
@@ -51,21 +52,6 @@ func version(ctx context.Context, program string) (string, error) {
 	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return first, err
-}
-
-func processor() string {
-	file, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return "processor not known"
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "processor not known"
 }
 
 // load is the machine's load average over one minute: a high one before a part means that others work at the same time.

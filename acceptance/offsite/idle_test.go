@@ -1,13 +1,11 @@
 package offsite
 
 import (
-	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/proc"
 )
 
 // idle says what an archive takes of a server on which nobody does anything.
@@ -21,20 +19,13 @@ func (w *world) idle(t *testing.T) {
 	w.sayDay(t, "idle", before)
 }
 
-// clockTicks is how many of the kernel's a second has, on all platforms that it reports such times on.
-const clockTicks = 100
-
 // computed is the processor time of the agent or, where programs is true, of all programs that it has run and that have ended.
 func (w *world) computed(t *testing.T, programs bool) time.Duration {
 	t.Helper()
-	text := check.Must(os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.agent.Cmd.Process.Pid)))(t)
-	_, rest, _ := strings.Cut(string(text), ") ")
-	var user, system, childrensUser, childrensSystem int64
-	fields := strings.Fields(rest)
-	_, err := fmt.Sscan(strings.Join(fields[11:15], " "), &user, &system, &childrensUser, &childrensSystem)
+	own, ended, err := proc.Time(w.agent.Cmd.Process.Pid)
 	check.NoError(t, err)
 	if programs {
-		return time.Duration(childrensUser+childrensSystem) * time.Second / clockTicks
+		return ended
 	}
-	return time.Duration(user+system) * time.Second / clockTicks
+	return own
 }

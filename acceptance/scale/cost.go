@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/proc"
 )
 
 // cost is what the hosts and the metadata's PostgreSQL have taken so far.
@@ -25,7 +27,7 @@ func (c cost) since(before cost) cost {
 // spent is the cost of hosts from their start on, and of the metadata from theirs.
 func (w *world) spent(ctx context.Context, h hosts) (c cost, err error) {
 	for _, one := range h.all() {
-		took, _, err := processor(one.Pid())
+		took, _, err := proc.Time(one.Pid())
 		if err != nil {
 			return c, err
 		}
@@ -41,32 +43,9 @@ func (w *world) spent(ctx context.Context, h hosts) (c cost, err error) {
 	return c, err
 }
 
-// clockTicks is how many of the kernel's a second has, on all platforms that it reports such times on.
-const clockTicks = 100
-
-// processor is what a process has computed so far, and those of its children that have ended.
-func processor(pid int) (own, children time.Duration, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	ticks := make([]int64, 4)
-	for i := range ticks {
-		n, err := strconv.ParseInt(fields[11+i], 10, 64)
-		if err != nil {
-			return 0, 0, err
-		}
-		ticks[i] = n
-	}
-	const tick = time.Second / clockTicks
-	return time.Duration(ticks[0]+ticks[1]) * tick, time.Duration(ticks[2]+ticks[3]) * tick, nil
-}
-
 // family is what a process, and all children that it has or had, have computed so far.
 func family(pid int) (time.Duration, error) {
-	own, ended, err := processor(pid)
+	own, ended, err := proc.Time(pid)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +64,7 @@ func family(pid int) (time.Duration, error) {
 			if err != nil {
 				return 0, err
 			}
-			took, _, err := processor(n)
+			took, _, err := proc.Time(n)
 			if errors.Is(err, os.ErrNotExist) { // it is among those that have ended now
 				continue
 			}

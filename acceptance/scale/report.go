@@ -3,11 +3,12 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/proc"
 )
 
 // figure is what was measured of a size.
@@ -23,8 +24,7 @@ type unit int
 
 const (
 	milliseconds unit = iota
-	seconds
-	aSecond // so many
+	aSecond           // so many
 	bytes
 	number
 )
@@ -33,8 +33,6 @@ func (f figure) String() string {
 	switch f.unit {
 	case milliseconds:
 		return short(f.value) + " ms"
-	case seconds:
-		return short(f.value) + " s"
 	case aSecond:
 		return short(f.value) + "/s"
 	case bytes:
@@ -168,17 +166,7 @@ func (r report) drawn() string {
 		"```mermaid\nxychart-beta\n  x-axis [" + strings.Join(x, ", ") + "]\n  y-axis \"ms\"\n" + out.String() + "```\n"
 }
 
-func machine() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // a machine without one is told by its cores alone
-	name := "processor not known"
-	for line := range strings.Lines(string(text)) {
-		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "model name" {
-			name = strings.TrimSpace(value)
-			break
-		}
-	}
-	return fmt.Sprintf("%d cores (%s)", runtime.NumCPU(), name)
-}
+func machine() string { return fmt.Sprintf("%d cores (%s)", runtime.NumCPU(), proc.Processor()) }
 
 func commit() string {
 	text, err := exec.Command("git", "describe", "--always", "--dirty").Output()
