@@ -27,19 +27,9 @@ import (
 // quiet waits until nobody has anything left to do.
 func (w *world) quiet(t testing.TB) {
 	t.Helper()
-	const query = `SELECT coalesce(string_agg(what, '; '), '') FROM (
-		SELECT format('%s %s is %s at %s, attempt %s', kind, id, status, stage, attempts) AS what FROM operations
-		 WHERE status IN ('queued', 'running')
-		UNION ALL SELECT format('allowlist of %s', name) FROM databases
-		 WHERE allowlist_applied < allowlist_generation AND status <> 'deleted'
-		UNION ALL SELECT format('settings of %s', name) FROM databases
-		 WHERE settings_applied < settings_generation AND status <> 'deleted'
-		UNION ALL SELECT format('%s of %s', kind, username) FROM role_changes WHERE status = 'pending'
-		UNION ALL SELECT format('expiry of %s', username) FROM roles WHERE status = 'ready' AND credential_expires_at < now()
-		UNION ALL SELECT format('deletion of %s', filename) FROM backups WHERE deleting_at IS NOT NULL OR expires_at < now()) open`
 	eventually(t, "the work is finished", func() (bool, string) {
 		var open string
-		err := w.meta.QueryRowContext(t.Context(), query).Scan(&open)
+		err := w.meta.QueryRowContext(t.Context(), stack.Unfinished).Scan(&open)
 		return err == nil && open == "", fmt.Sprint(open, " ", err)
 	})
 }

@@ -167,14 +167,11 @@ func fields(of any) answer {
 
 // outcome says what is known of a request that ended so.
 func (d *doing) outcome(err error) model.Outcome {
-	var refusal *apiclient.Error
 	var ended *commandError
 	switch {
 	case err == nil:
 		return model.Done
-	case errors.Is(err, errUnknown):
-		return model.Refused
-	case errors.As(err, &refusal) && refusal.Code != "" && refusal.Status < 500:
+	case errors.Is(err, errUnknown), refused(err):
 		return model.Refused
 	case errors.As(err, &ended):
 		if ended.misused() {

@@ -295,7 +295,7 @@ func (r *run) showPasswords(ctx context.Context, t *thing) error {
 			continue
 		}
 		shown, err := r.client(t.account, 0).Roles.Reveal(ctx, t.database(), roleIDOf(role))
-		if stackRefused(err) { // it is revoked, removed or was never made
+		if refused(err) { // it is revoked, removed or was never made
 			role.in.login(role.roleName()).Close()
 			continue
 		}

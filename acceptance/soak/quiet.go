@@ -60,20 +60,9 @@ func (r *run) everythingRuns(ctx context.Context) error {
 	})
 }
 
-// unfinished is what somebody still has to do, by the metadata.
-const unfinished = `SELECT coalesce(string_agg(what, '; '), '') FROM (
-	SELECT format('%s %s is %s at %s, attempt %s', kind, id, status, stage, attempts) AS what FROM operations
-	 WHERE status IN ('queued', 'running')
-	UNION ALL SELECT format('allowlist of %s', name) FROM databases
-	 WHERE allowlist_applied < allowlist_generation AND status <> 'deleted'
-	UNION ALL SELECT format('settings of %s', name) FROM databases
-	 WHERE settings_applied < settings_generation AND status <> 'deleted'
-	UNION ALL SELECT format('%s of %s', kind, username) FROM role_changes WHERE status = 'pending'
-	UNION ALL SELECT format('deletion of %s', filename) FROM backups WHERE deleting_at IS NOT NULL) open`
-
 // workIsDone: no operation is open, no change is pending, and every server was told everything.
 func (r *run) workIsDone(ctx context.Context) error {
-	return until(ctx, func() error { return r.nothing(ctx, unfinished) })
+	return until(ctx, func() error { return r.nothing(ctx, stack.Unfinished) })
 }
 
 // deliveriesEnded: every event was delivered, or was tried as often as it is to be.

@@ -35,7 +35,7 @@ func (r *run) backupsRestore(ctx context.Context) error {
 			}
 		}
 		for b, err := range r.client(t.account, 0).Backups.List(t.database()).All(ctx) {
-			if stackRefused(err) {
+			if refused(err) {
 				break
 			}
 			if err == nil && b.VerifiedAt != nil {
@@ -168,8 +168,8 @@ func (r *run) remove(ctx context.Context, t *thing) error {
 	return err
 }
 
-// stackRefused reports whether the API has refused something.
-func stackRefused(err error) bool {
+// refused reports whether the API has refused something.
+func refused(err error) bool {
 	var refusal *apiclient.Error
 	return errors.As(err, &refusal) && refusal.Code != "" && refusal.Status < 500
 }

@@ -45,12 +45,8 @@ func (r *run) secretsAreNowhere(ctx context.Context) error {
 	if r.secrets.Count() == 0 {
 		return errors.New("no secret is known to look for")
 	}
-	dump := exec.CommandContext(ctx, filepath.Join(filepath.Dir(r.first.PsqlPath()), "pg_dump"), "--data-only", "--inserts",
-		r.first.MetadataURL())
+	dump := exec.CommandContext(ctx, r.first.PgDumpPath(), "--data-only", "--inserts", r.first.MetadataURL())
 	text, err := dump.Output()
-	if err != nil { // not everywhere is pg_dump beside psql
-		text, err = r.everyRow(ctx)
-	}
 	var found error
 	for _, secret := range r.secrets.In(text) {
 		found = errors.Join(found, fmt.Errorf("the metadata, with their log, hold %s", secret))
@@ -59,22 +55,6 @@ func (r *run) secretsAreNowhere(ctx context.Context) error {
 		found = errors.Join(found, r.files(dir, func(name string) bool { return strings.HasSuffix(name, ".log") }))
 	}
 	return errors.Join(err, found, r.files(r.store.Objects(), func(string) bool { return true }))
-}
-
-// everyRow is each row of each table of the metadata as text.
-func (r *run) everyRow(ctx context.Context) ([]byte, error) {
-	tables, err := r.metadata(ctx, `SELECT format('%I', relname) FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`)
-	var all bytes.Buffer
-	for _, t := range tables {
-		rows, one := r.metadata(ctx, "SELECT t::text FROM "+t[0]+" t")
-		err = errors.Join(err, one)
-		for _, row := range rows {
-			all.WriteString(row[0])
-			all.WriteByte('\n')
-		}
-	}
-	return all.Bytes(), err
 }
 
 // files looks for secrets in some files below a folder.

@@ -376,6 +376,9 @@ func (s *Stack) PoolerURL(entry, username, password string) string {
 // PsqlPath is psql.
 func (s *Stack) PsqlPath() string { return s.tools.Psql }
 
+// PgDumpPath is pg_dump.
+func (s *Stack) PgDumpPath() string { return s.tools.PgDump }
+
 // CredentialsFile holds the passwords of the platform's own accounts on the server.
 func (s *Stack) CredentialsFile() string { return s.path("credentials.json") }
 
