@@ -3,10 +3,9 @@ package linear
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/acceptance/storetest"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -18,20 +17,10 @@ func TestMain(m *testing.M) {
 
 // The same on the store that the service has: its locks, constraints and repeated transactions are what the others stand for.
 
-// onPostgres is a setting whose store is a database of its own on a real server.
+// onPostgres is a setting whose store is one of its own on a real server.
 func onPostgres(t *testing.T) setting {
 	return setting{store: func() (ports.Store, ports.Admissions) {
-		t.Helper()
-		db := clustertest.NewDatabase(t)
-		ok(t, postgres.Migrate(t.Context(), db.URL))
-		// A busy machine must not look like an outage: these histories expect every call to be answered.
-		config := postgres.Config{URL: db.URL, ConnectTimeout: time.Minute, StatementTimeout: time.Minute}
-		store := must(postgres.Open(t.Context(), config))(t)
-		t.Cleanup(func() {
-			if err := store.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		store := storetest.New(t)
 		return store, store
 	}}
 }
