@@ -44,7 +44,7 @@ func (p *Pruning) round(ctx context.Context, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	began, before := p.base.Clock.Now(), now.Add(-p.base.Retention.Of(p.kind))
-	for clock := p.base.Clock; clock.Now().Sub(began) < most; {
+	for p.base.Clock.Now().Sub(began) < most {
 		var f ports.Forgotten
 		err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 			f, err = tx.Retention().Forget(ctx, p.kind, before, p.after, batch)
