@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// Measured is a stack for measurements: made of the tree, with fsync on, and in a folder below the repository. The system's folder
-// for temporary files may be in memory, where an fsync costs nothing.
+// Measured is a stack for measurements: made of the tree, with fsync on, and in a folder below the repository. The system's
+// folder for temporary files may be in memory, where an fsync costs nothing.
 type Measured struct {
 	*Stack
 	// Dir is the folder, which PostgreSQL's system user passes through. The stack has one in it.

@@ -1,6 +1,6 @@
 package stack
 
-// Unfinished is a query of the metadata for what somebody still has to do, as one text; it is empty where nobody has anything left.
+// Unfinished is a query of the metadata for what somebody still has to do, as one text: empty where nobody has anything left.
 const Unfinished = `SELECT coalesce(string_agg(what, '; '), '') FROM (
 	SELECT format('%s %s is %s at %s, attempt %s', kind, id, status, stage, attempts) AS what FROM operations
 	 WHERE status IN ('queued', 'running')
