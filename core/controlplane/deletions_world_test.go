@@ -111,7 +111,7 @@ func (w *world) downloads(db id.DatabaseID) error {
 // rounds has a process do its periodic tasks.
 func (w *world) rounds(cp *controlplane.ControlPlane) {
 	w.t.Helper()
-	ok(w.t, cp.Rounds.Once(w.ctx))
+	w.unshaken(cp.Rounds.Once(w.ctx))
 }
 
 // purged lets the time of recovery pass, and purges what is due.

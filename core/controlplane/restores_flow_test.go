@@ -59,8 +59,9 @@ func TestAManagedRestoreSurvivesEveryCrash(t *testing.T) {
 	}
 	killed(t, restores.Kind, func(w *world) { w.restorable(database.Managed) }, func(w *world, cp *controlplane.ControlPlane) {
 		q := restore.Request{Filename: w.backedUp(), Key: "once"}
-		o, _ := cp.Restores.Reserve(w.ctx, w.reached(w.only().ID), q)
-		advancing(w, cp, o)
+		if o, err := cp.Restores.Reserve(w.ctx, w.reached(w.only().ID), q); err == nil {
+			advancing(w, cp, o)
+		}
 	}, func(w *world) {
 		o := w.newest()
 		if now := restore.Machine.Of(o); !o.Status.Final() && !restore.Machine.Cancelable(o) {

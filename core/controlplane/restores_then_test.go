@@ -73,8 +73,9 @@ func TestARestoreAsOfAMoment(t *testing.T) {
 // Killed at any point, the callers bring it to its end, and nothing of the file is left.
 func TestARestoreAsOfAMomentSurvivesEveryCrash(t *testing.T) {
 	killed(t, restores.Kind, func(w *world) { w.restorable(database.Managed) }, func(w *world, cp *controlplane.ControlPlane) {
-		o, _ := w.reservingThen(cp, "once")
-		w.advanced(cp, o)
+		if o, err := w.reservingThen(cp, "once"); err == nil {
+			w.advanced(cp, o)
+		}
 	}, func(w *world) {
 		w.advanced(w.ControlPlane, w.newest())
 		w.wantEndThen(operation.Succeeded)

@@ -212,8 +212,8 @@ func (w *roleWorld) keep() {
 // batch does a round, and what is due.
 func (w *world) batch(cp *controlplane.ControlPlane) {
 	w.t.Helper()
-	ok(w.t, cp.Rounds.Once(w.ctx))
-	for must(cp.Work.RunNext(w.ctx))(w.t) {
+	w.unshaken(cp.Rounds.Once(w.ctx))
+	for w.worksOn(cp) {
 		continue
 	}
 }

@@ -151,6 +151,40 @@ func TestAStepThatFails(t *testing.T) {
 	equal(t, "status", w.stored(o).Status, operation.Succeeded)
 }
 
+// A step that fails has entered no stage, also where it has shown that it was about to: what belongs to the stage is not stored.
+func TestAStageThatIsShownAndNotEntered(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	w.step = func(_ context.Context, j *work.Job[depth]) (work.Next, error) {
+		j.Progress("dug", 95)
+		return work.Next{}, errors.New("reset")
+	}
+	equal(t, "worked", w.runOne(w.Engine), true)
+	equal(t, "stage", w.stored(o).Stage, o.Stage)
+}
+
+// What was committed stays, also where the process has not heard of it: the operation goes on from there.
+func TestACommitWhoseReplyIsLost(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	dug := 0
+	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+		if j.Operation().Stage == "dug" {
+			return succeed(ctx, j)
+		}
+		dug++
+		w.loses = true
+		return work.Next{}, j.Save(ctx, "dug", func(o *operation.Operation) { o.Enter("dug", nil) }, nil)
+	}
+	equal(t, "worked", w.runOne(w.Engine), true)
+	equal(t, "stage", w.stored(o).Stage, "dug")
+	equal(t, "leased", w.stored(o).Until != nil, false)
+	w.clock.Advance(time.Minute)
+	equal(t, "worked", w.runOne(w.Engine), true)
+	equal(t, "status", w.stored(o).Status, operation.Succeeded)
+	equal(t, "dug", dug, 1)
+}
+
 // A step that hangs is given up in time, and its server then has one operation at a time until it answers.
 func TestAStepThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

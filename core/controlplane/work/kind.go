@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -60,6 +61,7 @@ type kind struct {
 	withdraw func(ctx context.Context, tx ports.Tx, o operation.Operation) error   // nil: nothing to take back
 	points   []string
 	hold     time.Duration
+	begun    stage.Stage // see Staged; empty: it has no stages
 }
 
 // Register adds a kind. It is called before the engine runs, and panics if the kind is registered twice.

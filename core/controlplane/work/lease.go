@@ -23,13 +23,15 @@ type Lease struct {
 	ended    trace.End
 
 	mu        sync.Mutex
-	op        operation.Operation
-	delivered bool         // a command may have been delivered under this lease
-	cause     *fault.Error // why it failed, with details that its record does not keep
+	op        operation.Operation // with what a step shows of itself
+	saved     operation.Operation // as it was saved last, and no longer queued once an agent is asked
+	unsure    bool                // whether that was the last: the reply of a commit was lost
+	delivered bool                // a command may have been delivered under this lease
+	cause     *fault.Error        // why it failed, with details that its record does not keep
 }
 
 func (e *Engine) hold(ctx context.Context, o operation.Operation) *Lease {
-	l := &Lease{engine: e, op: o}
+	l := &Lease{engine: e, op: o, saved: o}
 	ctx, l.ended = e.Tracer.Begin(ctx, trace.Span{
 		Name: "operation " + string(o.Kind), At: trace.Joins,
 		Request: o.RequestID, Operation: o.ID, Database: o.DatabaseID, Server: o.ServerID,
@@ -55,10 +57,7 @@ func (l *Lease) renew(hold time.Duration) {
 			return
 		case <-tick.C:
 		}
-		err := l.save(l.ctx, func(o *operation.Operation) {
-			until := l.engine.Clock.Now().Add(hold)
-			o.Until = &until
-		}, nil)
+		err := l.prolong(l.ctx, l.engine.Clock.Now().Add(hold))
 		if errors.Is(err, ports.ErrLeaseLost) || err != nil && !l.alive() {
 			l.cancel(ports.ErrLeaseLost)
 			return
@@ -85,6 +84,7 @@ func (l *Lease) ByCaller() bool { return l.byCaller }
 // Call makes one call of an agent. The fence lets the agent refuse this worker once its lease is lost; ErrLeaseLost means that
 // the loss is known here already, as after a long suspension, and nothing was called. what is one of Kind.Calls.
 func (l *Lease) Call(ctx context.Context, what string, call func(context.Context, ports.Fence) error) error {
+	l.begin()
 	o := l.Operation()
 	l.engine.Crash(Before(o.Kind, what))
 	if !l.alive() || o.Status.Final() {
@@ -96,6 +96,15 @@ func (l *Lease) Call(ctx context.Context, what string, call func(context.Context
 	}
 	l.engine.Crash(After(o.Kind, what))
 	return err
+}
+
+// begin makes an operation with stages one that is not queued any more, whatever becomes of the step: an agent hears of it.
+func (l *Lease) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if begun := l.engine.kinds[l.op.Kind].begun; begun != "" && l.saved.Stage == operation.StageQueued {
+		l.saved.Stage = string(begun)
+	}
 }
 
 // Close has the agent end the operation's work on its server, and undo what is unfinished: the call "close".
@@ -128,33 +137,80 @@ func (l *Lease) save(
 ) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.op.Status.Final() {
-		return ports.ErrLeaseLost
-	}
-	next := l.op
-	if change != nil {
-		change(&next)
-	}
-	err := l.engine.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if also == nil {
-			return tx.Operations().SaveLeased(ctx, next)
-		}
-		// The database is locked before its operation, as everywhere, to avoid deadlocks.
-		if _, err := tx.Databases().Lock(ctx, next.DatabaseID); err != nil && !errors.Is(err, ports.ErrNoRow) {
-			return err
-		}
-		if err := tx.Operations().SaveLeased(ctx, next); err != nil {
-			return err
-		}
-		return also(ctx, tx)
-	})
+	return l.write(ctx, l.op, change, also)
+}
+
+// prolong saves until when the lease lasts, and nothing of what the step shows: that may be of a stage that is not entered yet.
+func (l *Lease) prolong(ctx context.Context, until time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shown := l.op
+	err := l.write(ctx, l.saved, func(o *operation.Operation) { o.Until = &until }, nil)
 	if err == nil {
-		l.op = next
+		l.op = shown
+		l.op.Until = &until
 	}
 	return err
 }
 
-// Progress is what the operation shows until the next step. It is stored with whatever is saved next.
+// forget drops what a step has shown that came to no end.
+func (l *Lease) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.op = l.saved
+}
+
+// write saves the operation as it is in from, with a change.
+func (l *Lease) write(
+	ctx context.Context, from operation.Operation, change func(*operation.Operation), also func(context.Context, ports.Tx) error,
+) error {
+	if l.saved.Status.Final() {
+		return ports.ErrLeaseLost
+	}
+	var next operation.Operation
+	written := false
+	err := l.engine.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		written = false
+		if also != nil { // The database is locked before its operation, as everywhere, to avoid deadlocks.
+			if _, err := tx.Databases().Lock(ctx, from.DatabaseID); err != nil && !errors.Is(err, ports.ErrNoRow) {
+				return err
+			}
+		}
+		if next, err = l.last(ctx, tx, from); err != nil {
+			return err
+		}
+		if change != nil {
+			change(&next)
+		}
+		if err = tx.Operations().SaveLeased(ctx, next); err == nil && also != nil {
+			err = also(ctx, tx)
+		}
+		written = err == nil
+		return err
+	})
+	if err == nil {
+		l.op, l.saved, l.unsure = next, next, false
+	} else if written {
+		l.unsure = true
+	}
+	return err
+}
+
+// last is from or, where the reply of a commit was lost, what is stored: to write what this process knows would take a stage
+// back, while what was committed with it stays.
+func (l *Lease) last(ctx context.Context, tx ports.Tx, from operation.Operation) (operation.Operation, error) {
+	if !l.unsure {
+		return from, nil
+	}
+	stored, err := tx.Operations().Lock(ctx, from.ID)
+	if errors.Is(err, ports.ErrNoRow) || err == nil && stored.Epoch != from.Epoch {
+		return stored, ports.ErrLeaseLost
+	}
+	return stored, err
+}
+
+// Progress is what the operation shows until the next step. It is stored with what is saved next, or where the step asks for
+// another one: a step that fails has shown nothing.
 func (l *Lease) Progress(stage string, percent int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -155,9 +155,11 @@ func (e *Engine) work(l *Lease, step stepOf, stopping func() error) (err error) 
 		l.Log("operation.lease_lost", err)
 		return ports.ErrLeaseLost
 	case stopping() != nil:
+		l.forget()
 		l.Log("operation.put_down", err)
 		return errors.Join(err, l.putDown(0, l.Operation().Attempts))
 	default:
+		l.forget()
 		l.Log("operation.unconfirmed", err)
 		attempts := l.Operation().Attempts
 		return errors.Join(err, l.putDown(cmp.Or(next.after, operation.Backoff(attempts)), attempts))

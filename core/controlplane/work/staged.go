@@ -66,6 +66,9 @@ func RegisterStaged[In any](e *Engine, k Staged[In]) {
 	kind := k.Kind
 	kind.Cancelable, kind.Step, kind.GiveUp = k.Machine.Cancelable, k.step, k.giveUp
 	Register(e, kind)
+	known := e.kinds[kind.Kind]
+	known.begun = k.Begun
+	e.kinds[kind.Kind] = known
 }
 
 // begin makes a step of a job. A server that is gone needs no agent.

@@ -37,6 +37,21 @@ type world struct {
 	ids   *fakeentropy.Entropy
 	step  func(ctx context.Context, j *work.Job[depth]) (work.Next, error)
 	held  error // what holds what goes by time
+	loses bool  // the store loses the reply of the next commit
+}
+
+// losing is a store that loses replies.
+type losing struct {
+	ports.Store
+	w *world
+}
+
+func (l losing) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	err := l.Store.Update(ctx, fn)
+	if err == nil && l.w.loses {
+		l.w.loses, err = false, errors.New("reset")
+	}
+	return err
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,8 +64,9 @@ func newWorld(t *testing.T) *world {
 // process is one more process that shares the queue.
 func (w *world) process(name string) *work.Engine {
 	e := work.New(work.Config{
-		Store: w.store, Clock: w.clock, Entropy: w.ids, Journal: ports.NoJournal{}, Instance: name, StepTime: 200 * time.Millisecond,
-		Held: func(context.Context, brake.Work, id.ServerID) (time.Time, error) { return w.clock.Now(), w.held },
+		Store: losing{w.store, w}, Clock: w.clock, Entropy: w.ids, Journal: ports.NoJournal{}, Instance: name,
+		StepTime: 200 * time.Millisecond,
+		Held:     func(context.Context, brake.Work, id.ServerID) (time.Time, error) { return w.clock.Now(), w.held },
 	})
 	work.Register(e, work.Kind[depth]{
 		Spec: operation.Spec{Kind: digging, Public: true, Right: account.Own, Ends: true},
