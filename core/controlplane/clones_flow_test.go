@@ -9,6 +9,10 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -50,6 +54,37 @@ func TestAClone(t *testing.T) {
 		equal(t, "in its own log", count(w.activity(r.ID), audit.DatabaseCreated), 1)
 		equal(t, "additional roles", w.reached(r.ID).Record().RolesBarred, false)
 	})
+}
+
+// A request shows what it has stored, also where a worker has made an end of that before the request is answered.
+func TestAnAnswerThatIsSlowerThanTheWork(t *testing.T) {
+	w := newWorld(t)
+	of := w.copying()
+	w.server.AddForeign("copy")
+	c := quick()
+	c.Crash = func(point string) {
+		if point == work.Reserved(clones.Kind) {
+			w.server.SetArchiving(false)
+			w.work(w.ControlPlane)
+			w.server.SetArchiving(true)
+		}
+	}
+	slow := w.process(c)
+	ends := func(asked operation.Operation, made provision.Made) {
+		t.Helper()
+		equal(t, "status of the clone", made.Record.Status, database.Creating)
+		equal(t, "password", len(made.Password), credential.PasswordLength)
+		equal(t, "operation", asked.Status, operation.Queued)
+		equal(t, "ended", w.lastOfSource().Status, operation.Failed)
+		equal(t, "of", w.lastOfSource().ID, asked.ID)
+	}
+	s := must(w.cloning(slow, ""))(t)
+	ends(s.Operation, s.Clone)
+	s = must(slow.Clones.Order(w.ctx, w.source(), clone.Request{Name: "copy", DisplayName: "A copy"}, "",
+		operation.Order{By: "bob", Reason: "a ticket"}))(t)
+	ends(s.Operation, s.Clone)
+	p := must(w.copies(slow, of, "main"))(t)
+	ends(p.Operation, p.Made)
 }
 
 // A refusal to tidy up, or to prove the log-in, takes a clone from nobody that is whole.

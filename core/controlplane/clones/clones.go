@@ -72,19 +72,23 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 	if err != nil {
 		return s, err
 	}
-	var op id.OperationID
+	var owner ports.LoginSecret
 	known := false
 	err = reached.Update(ctx, c.base, func(ctx context.Context, tx ports.Tx, source database.Record) (err error) {
-		op, known, err = c.reserve(ctx, tx, source, reached, q, draft)
+		var op id.OperationID
+		if op, known, err = c.reserve(ctx, tx, source, reached, q, draft); err != nil {
+			return err
+		}
+		s, owner, err = started(ctx, tx, reached.Caller().Viewer(), op)
 		return err
 	})
 	if err != nil {
-		return s, err
+		return Started{}, err
 	}
 	if !known {
 		c.base.Work.Reserved(Kind)
 	}
-	s, owner, err := c.reveal(ctx, reached.Caller().Viewer(), op)
+	s.Clone, err = provision.Reveal(c.base, s.Clone.Record, owner)
 	if err == nil && known && s.Operation.Status.Final() {
 		s.Clone = provision.WithoutStalePassword(ctx, c.base, reached.Caller(), s.Clone, owner)
 	}
@@ -186,28 +190,22 @@ func (c *Clones) add(
 	return c.base.Audit(ctx, tx, source, o.Actor, audit.CloneRequested, details)
 }
 
-// reveal reads a clone and its operation as they are now.
-func (c *Clones) reveal(
-	ctx context.Context, by database.Viewer, op id.OperationID,
+// started reads a clone and its operation. It is called in the transaction that has locked the source, so that the operation does
+// not end meanwhile: the first request shows what it has stored, however soon that fails.
+func started(
+	ctx context.Context, tx ports.Tx, by database.Viewer, op id.OperationID,
 ) (s Started, owner ports.LoginSecret, err error) {
-	var record database.Record
-	err = c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if s.Operation, err = tx.Operations().Get(ctx, op); err != nil {
-			return err
-		}
-		input, err := operation.Decode[clone.Input](s.Operation.Input)
-		if err != nil {
-			return err
-		}
-		if record, _, err = access.See(ctx, tx, by, input.DatabaseID); err != nil {
-			return base.NotFound(err, errGone(s.Operation))
-		}
-		owner, err = tx.Logins().Get(ctx, record.ID, database.OwnerLogin)
-		return err
-	})
-	if err == nil {
-		s.Clone, err = provision.Reveal(c.base, record, owner)
+	if s.Operation, err = tx.Operations().Get(ctx, op); err != nil {
+		return s, owner, err
 	}
+	input, err := operation.Decode[clone.Input](s.Operation.Input)
+	if err != nil {
+		return s, owner, err
+	}
+	if s.Clone.Record, _, err = access.See(ctx, tx, by, input.DatabaseID); err != nil {
+		return s, owner, base.NotFound(err, errGone(s.Operation))
+	}
+	owner, err = tx.Logins().Get(ctx, input.DatabaseID, database.OwnerLogin)
 	return s, owner, err
 }
 

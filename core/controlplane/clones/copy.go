@@ -33,22 +33,34 @@ func (c *Clones) Copy(
 	if err != nil {
 		return made, err
 	}
-	var known id.DatabaseID
-	err = reached.Update(ctx, c.base, func(ctx context.Context, tx ports.Tx, source database.Record) (err error) {
-		if known, err = m.Claim(ctx, tx, &draft); err != nil || known != "" {
+	var owner ports.LoginSecret
+	err = reached.Update(ctx, c.base, func(ctx context.Context, tx ports.Tx, source database.Record) error {
+		known, err := m.Claim(ctx, tx, &draft)
+		if err != nil {
 			return err
 		}
-		o := c.base.Work.Queued(source, Kind, nil, reached.Caller().Origin())
-		return c.begin(ctx, tx, source, clone.Request{At: &at}, o, draft, m)
+		if made.Fresh = known == ""; made.Fresh {
+			o := c.base.Work.Queued(source, Kind, nil, reached.Caller().Origin())
+			if err := c.begin(ctx, tx, source, clone.Request{At: &at}, o, draft, m); err != nil {
+				return err
+			}
+			known = draft.Record.ID
+		}
+		made.Made.Record, made.Operation, owner, err = copied(ctx, tx, reached, known)
+		return err
 	})
 	if err != nil {
-		return made, err
+		return provision.Copied{}, err
 	}
-	if made.Fresh = known == ""; made.Fresh {
-		known = draft.Record.ID
+	if made.Fresh {
 		c.base.Work.Reserved(Kind)
 	}
-	return c.copied(ctx, reached, known, made)
+	made.Made, err = provision.Reveal(c.base, made.Made.Record, owner)
+	if err == nil && !made.Fresh {
+		made.Made = provision.WithoutStalePassword(ctx, c.base, reached.Caller(), made.Made, owner)
+		made.Made, err = provision.ShownAgain(ctx, c.base, reached.Caller(), made.Made)
+	}
+	return made, err
 }
 
 // begin decides over a clone, places and stores it, and queues the operation that makes it. The making says where, on whose
@@ -89,35 +101,24 @@ func (c *Clones) begin(
 	})
 }
 
-// copied reads a copy and what makes it, as they are now.
-func (c *Clones) copied(
-	ctx context.Context, by access.Reached, db id.DatabaseID, made provision.Copied,
-) (provision.Copied, error) {
-	var record database.Record
-	var owner ports.LoginSecret
-	err := c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, _, err = access.See(ctx, tx, by.Caller().Viewer(), db); err != nil {
-			return base.NotFound(err, base.ErrDatabaseNotFound())
-		}
-		if owner, err = tx.Logins().Get(ctx, db, database.OwnerLogin); err != nil {
-			return err
-		}
-		open, err := tx.Operations().Open(ctx, by.Record().ID)
-		if err != nil || open.Kind != Kind {
-			return base.NotFound(err, nil)
-		}
-		input, err := operation.Decode[clone.Input](open.Input)
-		if input.DatabaseID == db {
-			made.Operation = open
-		}
-		return err
-	})
-	if err == nil {
-		made.Made, err = provision.Reveal(c.base, record, owner)
+// copied reads a copy, and the operation of its source that makes it; empty once that is over. As of started, it is called in the
+// transaction that has locked the source.
+func copied(ctx context.Context, tx ports.Tx, by access.Reached, db id.DatabaseID) (
+	record database.Record, making operation.Operation, owner ports.LoginSecret, err error,
+) {
+	if record, _, err = access.See(ctx, tx, by.Caller().Viewer(), db); err != nil {
+		return record, making, owner, base.NotFound(err, base.ErrDatabaseNotFound())
 	}
-	if err == nil && !made.Fresh {
-		made.Made = provision.WithoutStalePassword(ctx, c.base, by.Caller(), made.Made, owner)
-		made.Made, err = provision.ShownAgain(ctx, c.base, by.Caller(), made.Made)
+	if owner, err = tx.Logins().Get(ctx, db, database.OwnerLogin); err != nil {
+		return record, making, owner, err
 	}
-	return made, err
+	open, err := tx.Operations().Open(ctx, by.Record().ID)
+	if err != nil || open.Kind != Kind {
+		return record, making, owner, base.NotFound(err, nil)
+	}
+	input, err := operation.Decode[clone.Input](open.Input)
+	if input.DatabaseID == db {
+		making = open
+	}
+	return record, making, owner, err
 }

@@ -39,17 +39,21 @@ func (c *Clones) Order(
 	if err != nil {
 		return s, err
 	}
-	var op id.OperationID
+	var login ports.LoginSecret
 	err = c.base.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		o := c.base.Work.Queued(locked, Kind, nil, work.Origin{Actor: audit.Operator})
-		op = o.ID
-		return c.begin(ctx, tx, locked, q, o, draft, provision.Making{On: on, Ordered: by.Ordered()})
+		err := c.begin(ctx, tx, locked, q, o, draft, provision.Making{On: on, Ordered: by.Ordered()})
+		if err != nil {
+			return err
+		}
+		s, login, err = started(ctx, tx, database.Viewer{AccountID: owner.ID, Scope: account.FullAccount}, o.ID)
+		return err
 	})
 	if err != nil {
-		return s, err
+		return Started{}, err
 	}
 	c.base.Work.Reserved(Kind)
-	s, _, err = c.reveal(ctx, database.Viewer{AccountID: owner.ID, Scope: account.FullAccount}, op)
+	s.Clone, err = provision.Reveal(c.base, s.Clone.Record, login)
 	return s, err
 }
 

@@ -69,27 +69,15 @@ func (p *Previews) Copy(ctx context.Context, c access.Caller, r CopyRequest) (ma
 			DisplayName: preview.DisplayName(r.Ref), Schedule: choices.ScheduledBackup, NamespaceID: r.NamespaceID,
 		},
 		Claim: func(ctx context.Context, tx ports.Tx, d *provision.Draft) (known id.DatabaseID, err error) {
-			known, use, err = p.claim(ctx, tx, c, r.NamespaceID, r.Ref, choices)
+			made.Preview, use, err = p.claim(ctx, tx, c, r.NamespaceID, r.Ref, choices)
 			d.Name(preview.Name(r.NamespaceID, r.Ref, use))
-			return known, err
+			return made.Preview.DatabaseID, err
 		},
 		Also: func(ctx context.Context, tx ports.Tx, record database.Record) error {
-			return tx.Previews().Add(ctx, preview.New(record.ID, r.NamespaceID, r.Ref, use, choices, record.CreatedAt))
+			made.Preview = preview.New(record.ID, r.NamespaceID, r.Ref, use, choices, record.CreatedAt)
+			return tx.Previews().Add(ctx, made.Preview)
 		},
 	}, r.At)
-	if err != nil {
-		return made, err
-	}
-	made.Preview, err = ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (preview.Preview, error) {
-		live, _, err := tx.Previews().OfRef(ctx, r.NamespaceID, r.Ref)
-		if err == nil && live == nil {
-			err = errNotFound()
-		}
-		if err != nil {
-			return preview.Preview{}, err
-		}
-		return live.At(p.base.Clock.Now()), nil
-	})
 	return made, err
 }
 

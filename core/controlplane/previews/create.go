@@ -50,9 +50,10 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 			NamespaceID: namespace,
 		},
 		Claim: func(ctx context.Context, tx ports.Tx, d *provision.Draft) (known id.DatabaseID, err error) {
-			known, use, err = p.claim(ctx, tx, c, namespace, r.Ref, choices)
+			live, next, err := p.claim(ctx, tx, c, namespace, r.Ref, choices)
+			use = next
 			d.Name(preview.Name(namespace, r.Ref, use))
-			return known, err
+			return live.DatabaseID, err
 		},
 		Also: func(ctx context.Context, tx ports.Tx, record database.Record) error {
 			return tx.Previews().Add(ctx, preview.New(record.ID, namespace, r.Ref, use, choices, record.CreatedAt))
@@ -86,20 +87,21 @@ func (r Request) check() (c preview.Choices, err error) {
 	return c, preview.CheckHours(c.TTLHours)
 }
 
-// claim finds the preview that a ref has in a namespace, or the number of a new one. The lock of the account makes others wait
-// that ask for the same ref.
+// claim finds the preview that a ref has in a namespace, as it is now, or the number of a new one. The lock of the account makes
+// others wait that ask for the same ref.
 func (p *Previews) claim(
 	ctx context.Context, tx ports.Tx, c access.Caller, of id.NamespaceID, ref string, choices preview.Choices,
-) (known id.DatabaseID, use int, err error) {
+) (live preview.Preview, use int, err error) {
 	if _, err := tx.Accounts().LockForQuota(ctx, c.Account.ID); err != nil {
-		return "", 0, err
+		return live, 0, err
 	}
 	if c.Key.Expired(p.base.Clock.Now()) {
-		return "", 0, account.ErrUnauthorized()
+		return live, 0, account.ErrUnauthorized()
 	}
-	live, used, err := tx.Previews().OfRef(ctx, of, ref)
-	if err != nil || live == nil {
-		return "", used + 1, err
+	found, used, err := tx.Previews().OfRef(ctx, of, ref)
+	if err != nil || found == nil {
+		return live, used + 1, err
 	}
-	return live.DatabaseID, 0, live.At(p.base.Clock.Now()).Replay(choices)
+	live = found.At(p.base.Clock.Now())
+	return live, 0, live.Replay(choices)
 }
