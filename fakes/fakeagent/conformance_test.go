@@ -2,6 +2,9 @@ package fakeagent_test
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -23,7 +26,32 @@ func TestConformance(t *testing.T) {
 	conformance.Archive(t, 1, newStand)
 	conformance.Heritage(t, estate(t))
 	conformance.Moves(t, 1, pair)
+	t.Run("forwards", func(t *testing.T) { conformance.Forwards(t, "two.example.org", 6432, pair) })
+	for _, never := range conformance.NeverRepeated(commands(t)) {
+		t.Errorf("no case has told %s", never)
+	}
 }
+
+// commands are the types of all commands, as core/command has them.
+func commands(t *testing.T) (list []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../core/command/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files of commands (%v)", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range aboutOf.FindAllSubmatch(text, -1) {
+			list = append(list, string(found[1]))
+		}
+	}
+	return list
+}
+
+var aboutOf = regexp.MustCompile(`(?m)^func \(c (\w+)\) About\(\) About`)
 
 // estate is two servers of one fleet.
 func estate(t *testing.T) conformance.Estate {
@@ -79,8 +107,6 @@ func (v view) LogIn(database, username, password string) (conformance.CustomerSe
 	}
 	return session, nil
 }
-
-func TestForwards(t *testing.T) { conformance.Forwards(t, "two.example.org", 6432, pair) }
 
 // pair is two servers of one fleet, of which the one admits the other.
 func pair(t *testing.T) conformance.Pair {

@@ -115,7 +115,7 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 	}
 	withLegacy(cases)
 	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(cases))) {
-		t.Run(name, func(t *testing.T) { cases[name](t, newStand(t)) })
+		t.Run(name, func(t *testing.T) { insisting(t, newStand(t), cases[name]) })
 	}
 }
 

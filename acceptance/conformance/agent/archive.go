@@ -40,7 +40,7 @@ var archiveCases = map[string]func(t *testing.T, s Stand){
 // Archive is the part of the suite that needs an agent whose server keeps an archive. See Agent.
 func Archive(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(archiveCases))) {
-		t.Run(name, func(t *testing.T) { archiveCases[name](t, newStand(t)) })
+		t.Run(name, func(t *testing.T) { insisting(t, newStand(t), archiveCases[name]) })
 	}
 }
 

@@ -28,8 +28,9 @@ func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pa
 		"a deleted database is told, too":           (*forwarding).toldWhileIsolated,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := movingOf(t, newPair(t))
-			check(&forwarding{moving: m, t: t, host: host, port: port, generation: 5})
+			insistingOnBoth(t, newPair(t), func(t *testing.T, p Pair) {
+				check(&forwarding{moving: movingOf(t, p), t: t, host: host, port: port, generation: 5})
+			})
 		})
 	}
 }

@@ -42,7 +42,7 @@ var moveCases = map[string]func(t *testing.T, p Pair){
 // Moves is the suite of what two agents do to move databases, of which a sample has one in several cases.
 func Moves(t *testing.T, several int, newPair func(t *testing.T) Pair) {
 	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(moveCases))) {
-		t.Run(name, func(t *testing.T) { moveCases[name](t, newPair(t)) })
+		t.Run(name, func(t *testing.T) { insistingOnBoth(t, newPair(t), moveCases[name]) })
 	}
 }
 
