@@ -94,7 +94,7 @@ func (a *insistent) Do(ctx context.Context, f ports.Fence, c command.Command) (j
 	now := told{fence: f, command: c, done: err == nil && !underWay(result), goesOn: err == nil && underWay(result)}
 	a.remember(now)
 	_, follows := c.(command.Follow) // which is never done
-	if !now.done && !(now.goesOn && follows) {
+	if !now.done && (!now.goesOn || !follows) {
 		return result, err
 	}
 	again, told := a.Agent.Do(ctx, f, c)
