@@ -47,7 +47,7 @@ var restoring = []Scenario{
 			o := ada.Reserves(made, file, "deploy-1")
 			var failed error
 			s.Eventually("the restore has failed", func() bool {
-				_, failed = ada.Restores.Advance(ctx, o.ID)
+				_, failed = ada.Advance(o)
 				return failed != nil
 			})
 			s.Refused(failed, "RESTORE_OPERATION_TERMINAL")

@@ -1,12 +1,14 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -21,10 +23,23 @@ func (c *Customer) Reserves(of Created, file backup.Filename, key string) wire.O
 	return must(c.Reserve(of.ID, file, key))(c.stage).Operation
 }
 
-// Advances does one step of a managed restore.
+// Advance does one step of a managed restore. Where the key has asked too often, it waits for its turn: each step is a write, and
+// on a busy machine there are more of them than a key has in a minute.
+func (c *Customer) Advance(o wire.Operation) (wire.Operation, error) {
+	for {
+		next, err := c.Restores.Advance(ctx, o.ID)
+		var no *apiclient.Error
+		if !errors.As(err, &no) || no.Code != fault.RateLimited {
+			return next, err
+		}
+		c.stage.Pass(no.RetryAfter)
+	}
+}
+
+// Advances does one step of a managed restore that is not refused.
 func (c *Customer) Advances(o wire.Operation) wire.Operation {
 	c.stage.Helper()
-	return must(c.Restores.Advance(ctx, o.ID))(c.stage)
+	return must(c.Advance(o))(c.stage)
 }
 
 // RestoresManaged reserves a restore, and advances it until it has succeeded.
