@@ -17,6 +17,8 @@ type Servers interface {
 	// Get returns a server; ErrNoRow when there is none.
 	Get(ctx context.Context, server id.ServerID) (server.Server, error)
 	List(ctx context.Context) ([]server.Server, error)
+	// IDs are those of List.
+	IDs(ctx context.Context) ([]id.ServerID, error)
 	// Lock locks a server until the transaction ends, also against Rooms; ErrNoRow when there is none. Whoever locks databases or
 	// accounts, too, has done that before.
 	Lock(ctx context.Context, server id.ServerID) error

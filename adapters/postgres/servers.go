@@ -24,6 +24,7 @@ var (
 	getServer      = pgdb.Define(serverTable.Read().Where("t.id = ?"))
 	lockServer     = pgdb.Written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
 	listServers    = pgdb.Define(serverTable.Read().OrderBy("t.name"))
+	serverIDs      = pgdb.Written("SELECT id FROM servers ORDER BY name")
 	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE d.server_id = $1 AND NOT d.%[1]s) AS databases,
 			count(*) FILTER (WHERE d.server_id = $1 AND d.%[1]s) AS deleted, count(*) FILTER (WHERE d.server_id <> $1) AS moving,
 			%[2]s AS sold,
@@ -76,6 +77,10 @@ func (s servers) Get(ctx context.Context, of id.ServerID) (server.Server, error)
 
 func (s servers) List(ctx context.Context) ([]server.Server, error) {
 	return s.All(ctx, listServers)
+}
+
+func (s servers) IDs(ctx context.Context) ([]id.ServerID, error) {
+	return pgdb.All[id.ServerID](ctx, s.Session, serverIDs)
 }
 
 func (s servers) Lock(ctx context.Context, of id.ServerID) error {

@@ -82,6 +82,24 @@ func TestAnAgentThatIsAway(t *testing.T) {
 	}
 }
 
+// The rounds of a process ask no agent for a sign of life that its watch has just had.
+func TestRoundsRelyOnTheWatch(t *testing.T) {
+	w := newWorld(t)
+	w.made("shop")
+	w.later(time.Minute) // what goes by time asks by itself, and is done then
+	w.later(time.Minute)
+	w.Monitor.Once(w.ctx)
+	asked, sizes := w.server.Calls("AskCapabilities"), w.server.Calls("StorageUse")
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "questions for a sign of life", w.server.Calls("AskCapabilities")-asked, 0)
+	equal(t, "questions for sizes", w.server.Calls("StorageUse")-sizes, 1)
+	w.server.SetUnreachable(true)
+	w.Monitor.Once(w.ctx)
+	w.server.SetUnreachable(false)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "once it had none, with that of the watch", w.server.Calls("AskCapabilities")-asked, 2)
+}
+
 // A host that starts while an agent is away says so, and one that finds it back sets the list of servers right.
 func TestAHostStartsWhileAnAgentIsAway(t *testing.T) {
 	w := newWorld(t)

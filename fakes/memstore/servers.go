@@ -52,6 +52,14 @@ func (v servers) List(ctx context.Context) ([]server.Server, error) {
 	})
 }
 
+func (v servers) IDs(ctx context.Context) (list []id.ServerID, err error) {
+	all, err := v.List(ctx)
+	for _, s := range all {
+		list = append(list, s.ID)
+	}
+	return list, err
+}
+
 func (v servers) Lock(ctx context.Context, of id.ServerID) error {
 	return v.write(ctx, func(s *state) error {
 		_, err := found(s.servers.get(of))

@@ -43,6 +43,7 @@ func serverComesBack(w *world) {
 	stands := func(want ...server.Server) {
 		w.Helper()
 		w.equal("the list, by name", read0(w, ports.Tx.Servers, ports.Servers.List), want)
+		w.equal("their IDs", read0(w, ports.Tx.Servers, ports.Servers.IDs), []id.ServerID{want[0].ID, want[1].ID})
 		w.equal("the server", read(w, ports.Tx.Servers, ports.Servers.Get, want[0].ID), want[0])
 	}
 	stands(second, w.server)

@@ -20,13 +20,16 @@ func (p *Base) AgentOf(ctx context.Context, serverID id.ServerID) (ports.Agent, 
 
 // ServerOf returns a registered server and its agent.
 func (p *Base) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Server, agent ports.Agent, err error) {
-	s, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (server.Server, error) {
-		return tx.Servers().Get(ctx, serverID)
-	})
-	if err == nil {
+	if s, err = p.server(ctx, serverID); err == nil {
 		agent, err = p.Fleet.Agent(s)
 	}
 	return s, agent, err
+}
+
+func (p *Base) server(ctx context.Context, of id.ServerID) (server.Server, error) {
+	return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (server.Server, error) {
+		return tx.Servers().Get(ctx, of)
+	})
 }
 
 // PostgresOf returns the major version of a server's PostgreSQL. Its agent is asked where nobody has asked it yet. AGENT_ERROR:

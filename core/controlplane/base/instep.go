@@ -86,7 +86,9 @@ func (p *Base) mayOn(ctx context.Context, w brake.Work, on id.ServerID) (time.Ti
 // behind holds what destroys while any server has heard of what the metadata lack. One that does not answer holds only what is
 // done on itself: nobody can say for how long it is away.
 func (p *Base) behind(ctx context.Context, _ time.Time) (*brake.Hold, error) {
-	servers, err := p.servers(ctx)
+	servers, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]id.ServerID, error) {
+		return tx.Servers().IDs(ctx)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -96,16 +98,16 @@ func (p *Base) behind(ctx context.Context, _ time.Time) (*brake.Hold, error) {
 	defer cancel()
 	var asking sync.WaitGroup
 	for _, s := range servers {
-		if p.heard.isOld(s.ID, p.Clock.Now()) {
-			asking.Go(func() { _ = p.InStep(ctx, s.ID) }) // it is noted, unless the metadata could not be read
+		if p.heard.isOld(s, p.Clock.Now()) {
+			asking.Go(func() { _ = p.InStep(ctx, s) }) // it is noted, unless the metadata could not be read
 		}
 	}
 	asking.Wait()
 	for _, s := range servers {
-		if p.heard.isOld(s.ID, p.Clock.Now()) {
+		if p.heard.isOld(s, p.Clock.Now()) {
 			return nil, errNotCompared
 		}
-		if hold := p.heard.of(s.ID); hold != nil {
+		if hold := p.heard.of(s); hold != nil {
 			return hold, nil
 		}
 	}
@@ -121,10 +123,15 @@ func (p *Base) servers(ctx context.Context) ([]server.Server, error) {
 // InStep asks a server what it remembers, before something is destroyed there, and vouches for what the metadata have; brake.Held
 // where they lack something. The other errors are those of ports.Agent, and of the metadata.
 func (p *Base) InStep(ctx context.Context, on id.ServerID) error {
-	s, agent, err := p.ServerOf(ctx, on)
-	if s.ID == "" {
+	s, err := p.server(ctx, on)
+	if err != nil {
 		return err
 	}
+	return p.inStep(ctx, s)
+}
+
+func (p *Base) inStep(ctx context.Context, s server.Server) error {
+	agent, err := p.Fleet.Agent(s)
 	var lacking []id.OperationID
 	if err == nil {
 		lacking, err = p.vouch(ctx, agent)
@@ -133,11 +140,11 @@ func (p *Base) InStep(ctx context.Context, on id.ServerID) error {
 		return err
 	}
 	if err != nil || len(lacking) == 0 {
-		p.heard.note(on, p.Clock.Now(), nil, err)
+		p.heard.note(s.ID, p.Clock.Now(), nil, err)
 		return err
 	}
 	hold := brake.Lacks(s.Name, lacking[0])
-	p.heard.note(on, p.Clock.Now(), &hold, nil)
+	p.heard.note(s.ID, p.Clock.Now(), &hold, nil)
 	return brake.Held{hold}
 }
 
@@ -197,7 +204,7 @@ func (p *Base) RegisterInStep() {
 		Find: func(ctx context.Context, _ time.Time) ([]server.Server, error) { return p.servers(ctx) },
 		Of:   func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
 		Do: func(ctx context.Context, _ time.Time, s server.Server) error {
-			err := p.InStep(ctx, s.ID)
+			err := p.inStep(ctx, s)
 			var held brake.Held
 			if errors.As(err, &held) {
 				p.Journal.Log(ctx, ports.JournalEvent{What: "metadata.behind", ServerID: s.ID, ServerName: s.Name, Err: err})

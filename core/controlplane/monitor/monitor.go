@@ -1,5 +1,5 @@
-// Package monitor asks the agents of all servers for a sign of life, for the log, the metrics and the list of servers.
-// Nothing else depends on the answers.
+// Package monitor asks the agents of all servers for a sign of life, for the log, the metrics and the list of servers. Periodic
+// tasks of the process ask for none where it has just had one; nothing else depends on the answers.
 package monitor
 
 import (
@@ -178,6 +178,7 @@ func (w *Monitor) record(ctx context.Context, s *Seen, known command.Capabilitie
 	}
 	store := s.unstored
 	w.mu.Unlock()
+	w.base.Rounds.Heard(s.Server.ID, err == nil && base.CheckProtocol(known) == nil)
 	w.report(ctx, s.Server, now, event{!up, "agent.away", "agent.back", err})
 	if err == nil {
 		other := base.CheckProtocol(known)

@@ -32,6 +32,7 @@ type Runner struct {
 	journal ports.Journal
 	brake   Brake
 	reach   func(ctx context.Context, s id.ServerID) error
+	signs   signs
 	tasks   []task
 }
 

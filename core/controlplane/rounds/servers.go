@@ -130,6 +130,9 @@ func (p *lanes[W]) runLane(ctx context.Context, of lane, alive func() bool, work
 		if ctx.Err() != nil {
 			return
 		}
+		if NoAnswer(err) || isOtherProtocol(err) {
+			p.runner.Heard(of.server, false)
+		}
 		p.remember(of, w, NoAnswer(err))
 		if NoAnswer(err) {
 			return
@@ -177,13 +180,17 @@ func (p *lanes[W]) remember(of lane, w W, unanswered bool) {
 }
 
 // answers checks for an outage, once in a round, before anything is written for the server. Every answer is a sign of life;
-// but one that says that the agent has another protocol is of no use.
+// but one that says that the agent has another protocol is of no use. Harmless work makes do with one that was given lately.
 func (p *lanes[W]) answers(ctx context.Context, server id.ServerID) bool {
+	if p.Work == brake.Harmless && p.runner.heardLately(server) {
+		return true
+	}
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
 	err := p.runner.reach(ctx, server)
 	var refusal *command.Refusal
-	if err == nil || errors.As(err, &refusal) && refusal.Reason != command.ReasonOtherProtocol {
+	p.runner.Heard(server, err == nil)
+	if err == nil || errors.As(err, &refusal) && !isOtherProtocol(err) {
 		return true
 	}
 	p.runner.journal.Log(ctx, ports.JournalEvent{What: "round.no_answer", Kind: p.Name, ServerID: server, Err: err})
@@ -200,6 +207,8 @@ func (p *lanes[W]) do(ctx context.Context, w W) error {
 	}
 	return p.Do(ctx, now, w)
 }
+
+func isOtherProtocol(err error) bool { return command.RefusedFor(err, command.ReasonOtherProtocol) }
 
 // NoAnswer reports whether an error is no definite answer of a server.
 func NoAnswer(err error) bool {
