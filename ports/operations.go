@@ -34,7 +34,8 @@ type Operations interface {
 	Hasten(ctx context.Context, op id.OperationID, now time.Time) error
 	// ClaimNext takes a claimable operation, as operation.Claimed leaves it; ErrNoRow when it finds none. It is fair: of the
 	// accounts with claimable operations it takes the one that was served longest ago, of its servers and kinds the one that was
-	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one.
+	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one. It may note
+	// that there is nothing, for later claims: commit also where it finds none.
 	ClaimNext(ctx context.Context, c OperationClaim) (operation.Operation, error)
 	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is not
 	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime, nor put off what was

@@ -81,15 +81,16 @@ var restless = pq.StringArray{"servers", "forwards", "usage_lines", "usage_taken
 
 // notKept are the tables of which a snapshot has nothing, each with the reason.
 var notKept = map[string]string{
-	"goose_db_version": "the migrations make it",
-	"oldest_program":   "the migrations make it",
-	"sessions":         "those that were ended since would be open again: people log in anew",
-	"resets":           "links that were used since would be good again: people ask for another one",
-	"rate_buckets":     "a loss only fills the buckets again",
-	"keyring_hosts":    "hosts report when they start, and those of then would be waited for",
-	"keyring_turn":     "whoever needs the row makes it",
-	"operation_lanes":  "a trigger makes them of the operations",
-	"usage_samples":    "they are most of all rows, and what they come to is in usage_lines",
+	"goose_db_version":   "the migrations make it",
+	"oldest_program":     "the migrations make it",
+	"sessions":           "those that were ended since would be open again: people log in anew",
+	"resets":             "links that were used since would be good again: people ask for another one",
+	"rate_buckets":       "a loss only fills the buckets again",
+	"keyring_hosts":      "hosts report when they start, and those of then would be waited for",
+	"keyring_turn":       "whoever needs the row makes it",
+	"operation_lanes":    "a trigger makes them of the operations",
+	"operation_accounts": "a trigger makes them of the operations",
+	"usage_samples":      "they are most of all rows, and what they come to is in usage_lines",
 }
 
 // history is how far back what is over is in a snapshot.

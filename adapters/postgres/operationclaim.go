@@ -20,16 +20,15 @@ const (
 // accounts and $4 servers to be left out.
 const isWanted = "l.due_at <= $1 AND l.kind = ANY($2) AND l.account_id <> ALL($3) AND l.server_id <> ALL($4)"
 
-// fairestLane locks the lane that is to be served next. SKIP LOCKED gives each of several hosts another one. Its parameters are
-// those of isWanted.
+// fairestLane locks the lane that is to be served next, with its account. SKIP LOCKED gives each of several hosts another one.
+// The accounts are in the order of operation_accounts_in_turn, so that only the lanes of the first ones are looked at, however
+// many there are. Its parameters are those of isWanted.
 const fairestLane = `
-	WITH turns AS MATERIALIZED (
-		SELECT account_id, max(turn) AS turn FROM operation_lanes GROUP BY account_id
-	), lane AS MATERIALIZED (
-		SELECT l.* FROM operation_lanes l JOIN turns t ON t.account_id = l.account_id
+	WITH lane AS MATERIALIZED (
+		SELECT l.* FROM operation_accounts a JOIN operation_lanes l ON l.account_id = a.account_id
 		WHERE ` + isWanted + `
-		ORDER BY t.turn, l.turn, l.due_at, l.account_id, l.server_id, l.kind
-		LIMIT 1 FOR NO KEY UPDATE OF l SKIP LOCKED
+		ORDER BY a.turn, a.since, l.turn, l.due_at, l.account_id, l.server_id, l.kind
+		LIMIT 1 FOR NO KEY UPDATE OF a, l SKIP LOCKED
 	)`
 
 // fromLane claims what has been due longest in a lane l. Its parameters are $1 now, $5 the owner and $6 the end of the lease. The
@@ -42,6 +41,9 @@ var fromLane = `, first AS MATERIALIZED (
 		), served AS (
 			UPDATE operation_lanes s SET turn = nextval('operation_turns') FROM lane l
 			WHERE (s.account_id, s.server_id, s.kind) = (l.account_id, l.server_id, l.kind) AND EXISTS (SELECT FROM first)
+			RETURNING s.account_id, s.turn
+		), turned AS (
+			UPDATE operation_accounts a SET turn = s.turn FROM served s WHERE a.account_id = s.account_id
 		)
 		UPDATE operations t
 		SET status = 'running', lease_owner = $5, lease_epoch = t.lease_epoch + 1, lease_until = $6,
@@ -68,6 +70,10 @@ var (
 		WHERE l.account_id = $1 AND l.server_id = $2 AND l.kind = $3
 			AND EXISTS (SELECT FROM operations o WHERE ` + inLane + `)`)
 	removeLane = pgdb.Written("DELETE FROM operation_lanes WHERE account_id = $1 AND server_id = $2 AND kind = $3")
+	// A statement of its own, after the account was held, so that it sees every lane that was added before.
+	holdAccount   = pgdb.Written("SELECT 1 FROM operation_accounts WHERE account_id = $1 FOR UPDATE SKIP LOCKED")
+	removeAccount = pgdb.Written(`DELETE FROM operation_accounts a WHERE account_id = $1
+		AND NOT EXISTS (SELECT FROM operation_lanes l WHERE l.account_id = a.account_id)`)
 )
 
 // lane is the open operations of an account on a server that are of one kind.
@@ -114,12 +120,22 @@ func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (oper
 	}
 }
 
-// leave notes when a lane that is locked will be due again.
+// leave notes when a lane that is locked will be due again, or removes it, and its account with the last one. An account to which
+// another transaction adds a lane stays.
 func (o operations) leave(ctx context.Context, l lane, notBefore time.Time) error {
 	key := []any{l.AccountID, l.ServerID, l.Kind}
 	n, err := o.Change(ctx, leaveLane, append(key, notBefore)...)
-	if err == nil && n == 0 {
-		return o.Write(ctx, removeLane, key...)
+	if err != nil || n > 0 {
+		return err
 	}
-	return err
+	if err := o.Write(ctx, removeLane, key...); err != nil {
+		return err
+	}
+	switch _, err := pgdb.Locked[int](ctx, o.Session, holdAccount, l.AccountID); {
+	case errors.Is(err, ports.ErrNoRow):
+		return nil
+	case err != nil:
+		return err
+	}
+	return o.Write(ctx, removeAccount, l.AccountID)
 }

@@ -19,6 +19,7 @@ func Queue(t *testing.T, m Metadata) {
 		{"a claim leaves what the core says", claimIsTheCores},
 		{"what has waited longest is claimed first", longestFirst},
 		{"accounts take turns, and so do servers and kinds", lanesTakeTurns},
+		{"an account whose work has ended has had its turn", endedCounts},
 		{"a worker gets nothing of what it has enough of or does not know", claimsLeaveOut},
 		{"one operation can be claimed before it is due", oneIsClaimed},
 		{"an operation follows its database to another server", workMoves},
@@ -128,6 +129,30 @@ func lanesTakeTurns(w *world) {
 	}
 	w.equal("the order", names,
 		[]string{"flood 1", "theirs 1", "stop", "theirs 2", "elsewhere", "flood 2", "flood 3"})
+}
+
+// endedCounts has one account's work end, and be forgotten, before its next work and another account's are due.
+func endedCounts(w *world) {
+	_, theirs := w.addAccount("grace@example.com")
+	add := func(i int, a id.AccountID, kind operation.Kind, due int) operation.Operation {
+		db := w.addDatabase(numbered(i), func(r *database.Record) { r.AccountID = a })
+		return w.addWork(db.ID, func(o *operation.Operation) {
+			o.AccountID, o.Kind, o.NotBefore = a, kind, minutes(due)
+		})
+	}
+	add(1, w.account.ID, "backup", 0)
+	next := add(2, w.account.ID, "lifecycle", 5)
+	other := add(3, theirs.ID, "backup", 6)
+	over := ended(w.mustClaim("worker-1", minutes(1)), operation.Succeeded)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, over))
+	w.update(func(ctx context.Context, tx ports.Tx) error { // the first one's end is noted
+		if _, err := tx.Operations().ClaimNext(ctx, claimBy("worker-1", minutes(2))); !errors.Is(err, ports.ErrNoRow) {
+			w.Errorf("before the next is due: %v", err)
+		}
+		return nil
+	})
+	w.equal("first", w.mustClaim("worker-1", minutes(10)).ID, other.ID)
+	w.equal("then", w.mustClaim("worker-1", minutes(10)).ID, next.ID)
 }
 
 func claimsLeaveOut(w *world) {

@@ -558,12 +558,22 @@ CREATE INDEX operations_ended ON operations (finished_at, id) WHERE finished_at 
 CREATE INDEX operations_sealed_input ON operations (id) WHERE sealed_input IS NOT NULL;
 CREATE INDEX operations_sealed_result ON operations (id) WHERE sealed_result IS NOT NULL;
 
+-- The accounts that have lanes, in the order in which they are served: turn is higher the later one was last served, and since is
+-- when the first operation was due of one that was not. Whoever adds a lane holds its account until the end of the transaction, so
+-- that whoever holds it for its removal sees every lane.
+CREATE SEQUENCE operation_turns;
+CREATE TABLE operation_accounts (
+    account_id uuid PRIMARY KEY,
+    turn       bigint NOT NULL,
+    since      timestamptz NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX operation_accounts_in_turn ON operation_accounts (turn, since);
+
 -- A lane is the open operations of one account, on one server, of one kind. None of them is due before due_at; turn is higher
 -- the later the lane was last served. Whoever makes an operation due earlier holds the lane until the end of the transaction, so
 -- that a claim that finds the lane exhausted, and holds it too, sees every operation.
-CREATE SEQUENCE operation_turns;
 CREATE TABLE operation_lanes (
-    account_id uuid,
+    account_id uuid REFERENCES operation_accounts,
     server_id  uuid,
     kind       text,
     due_at     timestamptz NOT NULL,
@@ -583,9 +593,15 @@ CREATE INDEX operation_uses_of_database ON operation_uses (database_id);
 
 -- +goose StatementBegin
 CREATE FUNCTION operation_due() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    due timestamptz := greatest(NEW.not_before, NEW.lease_until);
 BEGIN
-    INSERT INTO operation_lanes AS l
-        VALUES (NEW.account_id, NEW.server_id, NEW.kind, greatest(NEW.not_before, NEW.lease_until), 0)
+    PERFORM FROM operation_accounts WHERE account_id = NEW.account_id AND (turn > 0 OR since <= due) FOR KEY SHARE;
+    IF NOT FOUND THEN
+        INSERT INTO operation_accounts AS a VALUES (NEW.account_id, 0, due)
+            ON CONFLICT (account_id) DO UPDATE SET since = least(a.since, excluded.since);
+    END IF;
+    INSERT INTO operation_lanes AS l VALUES (NEW.account_id, NEW.server_id, NEW.kind, due, 0)
         ON CONFLICT (account_id, server_id, kind) DO UPDATE SET due_at = least(l.due_at, excluded.due_at);
     RETURN NULL;
 END $$;

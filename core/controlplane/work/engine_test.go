@@ -163,6 +163,36 @@ func TestAStageThatIsShownAndNotEntered(t *testing.T) {
 	equal(t, "stage", w.stored(o).Stage, o.Stage)
 }
 
+// committed counts the transactions that are rolled back.
+type committed struct {
+	ports.Store
+	rolledBack int
+}
+
+func (c *committed) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	err := c.Store.Update(ctx, fn)
+	if err != nil {
+		c.rolledBack++
+	}
+	return err
+}
+
+// A claim that finds nothing is committed: it may have noted that lanes are exhausted.
+func TestAClaimThatFindsNothingIsCommitted(t *testing.T) {
+	w := newWorld(t)
+	store := &committed{Store: w.store}
+	w.Config.Store = store
+	if worked, err := w.RunNext(w.ctx); worked || err != nil {
+		t.Errorf("worked: %t, %v", worked, err)
+	}
+	if _, err := w.Advance(w.ctx, id.FromBytes[id.OperationID](w.ids.UUID()), time.Minute); !errors.Is(err, ports.ErrNoRow) {
+		t.Errorf("nothing to advance: %v", err)
+	}
+	if store.rolledBack > 0 {
+		t.Errorf("%d claims were rolled back", store.rolledBack)
+	}
+}
+
 // What was committed stays, also where the process has not heard of it: the operation goes on from there.
 func TestACommitWhoseReplyIsLost(t *testing.T) {
 	w := newWorld(t)

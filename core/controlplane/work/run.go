@@ -92,13 +92,18 @@ func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func()
 	return o, e.load.enter(o.AccountID, o.ServerID), nil
 }
 
-// take claims an operation of the kinds that this process knows.
+// take claims an operation of the kinds that this process knows. What a claim notes that finds none is committed: otherwise each
+// further one would have to find it out again.
 func (e *Engine) take(ctx context.Context, wanted ports.OperationClaim) (o operation.Operation, err error) {
+	var none error
 	err = e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		o, err = e.takeIn(ctx, tx, wanted)
+		if none = nil; errors.Is(err, ports.ErrNoRow) {
+			none, err = err, nil
+		}
 		return err
 	})
-	return o, err
+	return o, cmp.Or(err, none)
 }
 
 func (e *Engine) takeIn(
