@@ -14,6 +14,9 @@ type Storage interface {
 	Servers(ctx context.Context) ([]server.Server, error)
 	// OnServer returns those of a list of databases that are on a server, by ID.
 	OnServer(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]database.Record, error)
+	// Ahead returns, of the databases of a server that it says to have these generations of, those of which it is recorded to have a
+	// higher one, by ID. what is DueAllowlist or DueSettings.
+	Ahead(ctx context.Context, server id.ServerID, what DueWork, has map[id.DatabaseID]int64) ([]database.Record, error)
 	// Between returns the databases of a server whose IDs are above after and not above last, by ID; an empty bound is none.
 	Between(ctx context.Context, server id.ServerID, after, last id.DatabaseID) ([]database.Record, error)
 	// OfAccount lists the databases of an account, by ID.

@@ -31,6 +31,21 @@ func (v storage) OnServer(ctx context.Context, of id.ServerID, list []id.Databas
 	})
 }
 
+func (v storage) Ahead(
+	ctx context.Context, of id.ServerID, what ports.DueWork, has map[id.DatabaseID]int64,
+) ([]database.Record, error) {
+	return read(ctx, v.session, func(s *state) ([]database.Record, error) {
+		return s.records(func(r database.Record) bool {
+			generation, listed := has[r.ID]
+			known := r.AllowlistApplied
+			if what == ports.DueSettings {
+				known = r.SettingsApplied
+			}
+			return r.ServerID == of && listed && known > generation && !r.Status.Gone()
+		}, byID), nil
+	})
+}
+
 func (v storage) Between(ctx context.Context, of id.ServerID, after, last id.DatabaseID) ([]database.Record, error) {
 	return read(ctx, v.session, func(s *state) ([]database.Record, error) {
 		return s.records(func(r database.Record) bool {

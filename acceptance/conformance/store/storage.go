@@ -16,6 +16,7 @@ import (
 func Storage(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"databases are found on their server and by their account", databasesAreFound},
+		{"databases are found of which a server has less than is recorded", databasesAreAhead},
 		{"backup files are added up", backupBytesAddUp},
 		{"databases are added up", databasesAddUp},
 		{"a record has the quota of its account", recordsHaveQuotas},
@@ -55,6 +56,39 @@ func databasesAreFound(w *world) {
 	w.equal("after the first", between(w.server.ID, both[0], ""), both[1:])
 	w.equal("up to the first", between(w.server.ID, "", both[0]), both[:1])
 	w.equal("all of another", len(between(newID[id.ServerID](), "", "")), 0)
+}
+
+func databasesAreAhead(w *world) {
+	add := func(name string, change func(*database.Record)) id.DatabaseID {
+		return w.addDatabase(name, func(r *database.Record) {
+			r.AllowlistApplied, r.SettingsApplied = 2, 3
+			change(r)
+		}).ID
+	}
+	kept := func(*database.Record) {}
+	lost, same, unlisted := add("lost", kept), add("same", kept), add("unlisted", kept)
+	deleted := add("deleted", func(r *database.Record) { r.Status = database.Deleted })
+	elsewhere := w.addServer("second", 100)
+	moved := add("moved", func(r *database.Record) { r.ServerID = elsewhere.ID })
+	ahead := func(on id.ServerID, what ports.DueWork, has map[id.DatabaseID]int64) (found []id.DatabaseID) {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Storage().Ahead(ctx, on, what, has)
+			for _, r := range list {
+				found = append(found, r.ID)
+			}
+			return err
+		})
+		return found
+	}
+	has := map[id.DatabaseID]int64{lost: 1, same: 2, deleted: 0, moved: 0, newID[id.DatabaseID](): 0}
+	w.equal("by their allowlists", ahead(w.server.ID, ports.DueAllowlist, has), []id.DatabaseID{lost})
+	both := []id.DatabaseID{lost, same}
+	slices.Sort(both)
+	w.equal("by their settings", ahead(w.server.ID, ports.DueSettings, has), both)
+	w.equal("on another server", ahead(elsewhere.ID, ports.DueAllowlist, has), []id.DatabaseID{moved})
+	w.equal("of no list", len(ahead(w.server.ID, ports.DueAllowlist, nil)), 0)
+	one := map[id.DatabaseID]int64{unlisted: 0}
+	w.equal("of another list", ahead(w.server.ID, ports.DueSettings, one), []id.DatabaseID{unlisted})
 }
 
 func backupBytesAddUp(w *world) {

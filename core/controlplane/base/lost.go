@@ -43,22 +43,21 @@ func (p *Base) findLost(ctx context.Context, s server.Server) error {
 	return failed
 }
 
-func (p *Base) compare(ctx context.Context, of id.ServerID, list []command.AppliedIn) error {
-	has, dbs := map[id.DatabaseID]map[command.Kind]int64{}, make([]id.DatabaseID, 0, len(list))
-	for _, one := range list {
-		has[one.DatabaseID], dbs = one.Generations, append(dbs, one.DatabaseID)
-	}
-	records, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Storage().OnServer(ctx, of, dbs)
-	})
-	for _, r := range records {
-		for _, u := range p.pushed {
-			if known, now := *u.Applied(&r), has[r.ID][u.Kind]; now < known {
-				err = errors.Join(err, p.lost(ctx, r.ID, u, known, now))
-			}
+func (p *Base) compare(ctx context.Context, of id.ServerID, list []command.AppliedIn) (failed error) {
+	for _, u := range p.pushed {
+		has := make(map[id.DatabaseID]int64, len(list))
+		for _, one := range list {
+			has[one.DatabaseID] = one.Generations[u.Kind]
+		}
+		ahead, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+			return tx.Storage().Ahead(ctx, of, u.Due, has)
+		})
+		failed = errors.Join(failed, err)
+		for _, r := range ahead {
+			failed = errors.Join(failed, p.lost(ctx, r.ID, u, *u.Applied(&r), has[r.ID]))
 		}
 	}
-	return err
+	return failed
 }
 
 // lost records a lower generation, unless a push has recorded another one meanwhile. One that was done after the server had
