@@ -30,6 +30,10 @@ type Figures interface {
 	DueMails(ctx context.Context, now time.Time) (Tally, error)
 	// DatabasesInError counts, for every server, the databases in status error.
 	DatabasesInError(ctx context.Context) ([]ServerTally, error)
+	// OverQuota counts the databases that are read-only by default, and those that are closed, for the quota of their bytes.
+	OverQuota(ctx context.Context) (QuotaTally, error)
+	// DatabaseBytes adds up the sizes of all databases, as stored.
+	DatabaseBytes(ctx context.Context) (int64, error)
 	// Accounts says what those accounts hold that hold most, in bytes of databases; at most so many.
 	Accounts(ctx context.Context, most int) ([]AccountFigures, error)
 	// Drills says how the archives of the servers are proven that have a plan of drills.
@@ -54,6 +58,12 @@ type OperationTally struct {
 type ServerTally struct {
 	Server string `db:"server"`
 	Tally
+}
+
+// QuotaTally counts databases that are over their quotas.
+type QuotaTally struct {
+	Full   int64 `db:"full"`
+	Closed int64 `db:"closed"`
 }
 
 // LeaseTally counts the leases of previews that end soon, and those that have ended and whose databases are not deleted; the

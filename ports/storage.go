@@ -24,13 +24,4 @@ type Storage interface {
 	// BackupBytes adds up the backup files of a database that count against the quota: those that are neither being deleted nor
 	// damaged nor bound to a deletion.
 	BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error)
-	// Totals adds up all databases.
-	Totals(ctx context.Context) (StorageTotals, error)
-}
-
-// StorageTotals is what all databases take together, and how many are over their quotas.
-type StorageTotals struct {
-	Bytes  int64 `db:"bytes"` // as stored
-	Full   int   `db:"full"`
-	Closed int   `db:"closed"`
 }

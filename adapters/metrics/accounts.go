@@ -18,7 +18,7 @@ func (m Measured) accounts() *family {
 		"Size of the backups of an account's databases, those of deleted ones included.", "account")
 	operations := describe("pgherd_account_operations", "Open operations of an account.", "account")
 	return &family{
-		name: "accounts", kept: agesKept, all: []*prometheus.Desc{databases, bytes, backups, operations},
+		name: "accounts", kept: allKept, all: []*prometheus.Desc{databases, bytes, backups, operations},
 		read: func(ctx context.Context, _ time.Time, set setter) error {
 			list, err := m.Figures.Accounts(ctx, m.Accounts)
 			for _, a := range list {

@@ -29,8 +29,8 @@ type Measured struct {
 // and so many accounts.
 func MeasureStored(r Registry, m Measured) error {
 	families := []*family{
-		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.drills(), m.databases(), m.webhooks(),
-		m.mails(), m.kept(), m.moves(),
+		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.drills(), m.databases(), m.sizes(),
+		m.webhooks(), m.mails(), m.kept(), m.moves(),
 	}
 	if m.Accounts > 0 {
 		families = append(families, m.accounts())
@@ -159,15 +159,15 @@ func (m Measured) overdue() *family {
 	}
 }
 
-// agesKept is longer than for other figures: this one looks at the latest backup of every database.
-const agesKept = time.Minute
+// allKept is longer than for other figures: these look at every database.
+const allKept = 10 * time.Minute
 
 func (m Measured) ages() *family {
 	age := describe("pgherd_backups_worst_age_seconds",
 		"Age of the last verified backup of the database with daily backups that is worst off, by server. Where none was verified "+
 			"since these were switched on, the time since then; where the plan has none verified, any backup counts.", "server")
 	return &family{
-		name: "backup_ages", kept: agesKept, all: []*prometheus.Desc{age},
+		name: "backup_ages", kept: allKept, all: []*prometheus.Desc{age},
 		read: func(ctx context.Context, now time.Time, set setter) error {
 			list, err := m.Figures.BackupAges(ctx, m.UnverifiedPlans)
 			for _, s := range list {
@@ -200,14 +200,13 @@ func (m Measured) drills() *family {
 }
 
 func (m Measured) databases() *family {
-	bytes := describe("pgherd_databases_bytes", "Size of all databases together, as last measured.")
 	full := describe("pgherd_databases_full", "Databases that are read-only by default, for the quota of their bytes.")
 	closed := describe("pgherd_databases_closed",
 		"Databases far above the quota of their bytes: nobody can connect until an operator acts.")
 	failing := describe("pgherd_databases_in_error",
 		"Databases of a server in status error: their creation, or an action that was not undone, was refused.", "server")
 	return &family{
-		name: "databases", all: []*prometheus.Desc{bytes, full, closed, failing},
+		name: "databases", all: []*prometheus.Desc{full, closed, failing},
 		read: func(ctx context.Context, _ time.Time, set setter) error {
 			list, err := m.Figures.DatabasesInError(ctx)
 			if err != nil {
@@ -216,13 +215,22 @@ func (m Measured) databases() *family {
 			for _, s := range list {
 				set(failing, float64(s.Count), s.Server)
 			}
-			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
-				t, err := tx.Storage().Totals(ctx)
-				set(bytes, float64(t.Bytes))
-				set(full, float64(t.Full))
-				set(closed, float64(t.Closed))
-				return err
-			})
+			over, err := m.Figures.OverQuota(ctx)
+			set(full, float64(over.Full))
+			set(closed, float64(over.Closed))
+			return err
+		},
+	}
+}
+
+func (m Measured) sizes() *family {
+	bytes := describe("pgherd_databases_bytes", "Size of all databases together, as last measured.")
+	return &family{
+		name: "database_sizes", kept: allKept, all: []*prometheus.Desc{bytes},
+		read: func(ctx context.Context, _ time.Time, set setter) error {
+			sum, err := m.Figures.DatabaseBytes(ctx)
+			set(bytes, float64(sum))
+			return err
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
@@ -189,6 +192,45 @@ func TestACollectorThatFailsTakesOnlyItsOwn(t *testing.T) {
 	clustertest.Exec(t, url, "ALTER TABLE letters RENAME TO mails")
 	counted(t, r, "pgherd_scrape_collector_success", 1, "mails")
 	counted(t, r, "pgherd_mails_waiting", 0)
+}
+
+// counting counts how often figures are read.
+type counting struct {
+	ports.Figures
+	ages, bytes, errors int
+}
+
+func (c *counting) BackupAges(ctx context.Context, plans []string) ([]ports.ServerTally, error) {
+	c.ages++
+	return c.Figures.BackupAges(ctx, plans)
+}
+
+func (c *counting) DatabaseBytes(ctx context.Context) (int64, error) {
+	c.bytes++
+	return c.Figures.DatabaseBytes(ctx)
+}
+
+func (c *counting) DatabasesInError(ctx context.Context) ([]ports.ServerTally, error) {
+	c.errors++
+	return c.Figures.DatabasesInError(ctx)
+}
+
+// However often they are asked for, figures that look at every database are read once in ten minutes.
+func TestFiguresOfAllDatabasesAreKept(t *testing.T) {
+	url, _ := measured(t, nil)
+	clock, read := fakeclock.New(), &counting{}
+	r := measuring(t, url, func(m *metrics.Measured) {
+		read.Figures = m.Figures
+		m.Figures, m.Clock = read, clock
+	})
+	for minute := range 21 {
+		counted(t, r, "pgherd_databases_bytes", 0)
+		if want := 1 + minute/10; read.ages != want || read.bytes != want || read.errors != minute+1 {
+			t.Errorf("after %d minutes: %d and %d of all databases, want %d; %d of others",
+				minute, read.ages, read.bytes, want, read.errors)
+		}
+		clock.Advance(time.Minute)
+	}
 }
 
 // Accounts have figures where that is set, those with the most bytes, and at most so many.

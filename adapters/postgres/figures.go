@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// figures implements ports.Figures. Each is one statement, whatever there is, and all but BackupAges and Accounts look at little
-// more than at what is counted.
+// figures implements ports.Figures. Each is one statement, whatever there is, and all but BackupAges, DatabaseBytes and Accounts
+// look at little more than at what is counted.
 type figures struct{ pgdb.Session }
 
 // Figures reads each figure as it is then.
@@ -53,6 +53,9 @@ var (
 	databasesInError = pgdb.Written(`
 		SELECT s.name AS server, count(d.id) AS count
 		FROM servers s LEFT JOIN databases d ON d.server_id = s.id AND d.status = 'error' GROUP BY s.name ORDER BY s.name`)
+	overQuota = pgdb.Written(`SELECT count(*) FILTER (WHERE storage_status = 'full') AS full,
+		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases d WHERE storage_status <> 'ok' AND NOT d.` + gone)
+	databaseBytes   = pgdb.Written("SELECT coalesce(sum(size_bytes), 0)::bigint FROM databases d WHERE NOT d." + gone)
 	largestAccounts = pgdb.Written(`
 		SELECT t.*, (SELECT count(*) FROM operations o WHERE o.account_id = t.account_id AND o.` + open + `) AS operations,
 			(SELECT coalesce(sum(b.size_bytes), 0)::bigint FROM backups b JOIN databases d ON d.id = b.database_id
@@ -103,6 +106,14 @@ func (f figures) DueMails(ctx context.Context, now time.Time) (ports.Tally, erro
 
 func (f figures) DatabasesInError(ctx context.Context) ([]ports.ServerTally, error) {
 	return pgdb.All[ports.ServerTally](ctx, f.Session, databasesInError)
+}
+
+func (f figures) OverQuota(ctx context.Context) (ports.QuotaTally, error) {
+	return pgdb.One[ports.QuotaTally](ctx, f.Session, overQuota)
+}
+
+func (f figures) DatabaseBytes(ctx context.Context) (int64, error) {
+	return pgdb.One[int64](ctx, f.Session, databaseBytes)
 }
 
 func (f figures) Accounts(ctx context.Context, most int) ([]ports.AccountFigures, error) {

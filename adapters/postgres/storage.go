@@ -26,9 +26,6 @@ var (
 	databasesOfAccount = pgdb.Written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
 	backupBytes        = pgdb.Written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups b
 		WHERE database_id = $1 AND ` + countedBackup)
-	storageTotals = pgdb.Written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
-		count(*) FILTER (WHERE storage_status = 'full') AS full,
-		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases d WHERE NOT d.` + gone)
 )
 
 // countedBackup is true of a backup b that counts against the quota of its database.
@@ -80,8 +77,4 @@ func (s storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.Data
 
 func (s storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error) {
 	return pgdb.One[int64](ctx, s.Session, backupBytes, db)
-}
-
-func (s storage) Totals(ctx context.Context) (ports.StorageTotals, error) {
-	return pgdb.One[ports.StorageTotals](ctx, s.Session, storageTotals)
 }

@@ -75,22 +75,3 @@ func (s *state) backupBytes(of id.DatabaseID) (sum int64) {
 	}
 	return sum
 }
-
-func (v storage) Totals(ctx context.Context) (ports.StorageTotals, error) {
-	return read(ctx, v.session, func(s *state) (t ports.StorageTotals, _ error) {
-		for _, r := range s.databases.byKey {
-			if r.Status.Gone() {
-				continue
-			}
-			t.Bytes += r.SizeBytes
-			switch r.StorageStatus {
-			case database.StorageOK:
-			case database.StorageFull:
-				t.Full++
-			case database.StorageClosed:
-				t.Closed++
-			}
-		}
-		return t, nil
-	})
-}

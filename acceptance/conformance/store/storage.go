@@ -18,7 +18,6 @@ func Storage(t *testing.T, m Metadata) {
 		{"databases are found on their server and by their account", databasesAreFound},
 		{"databases are found of which a server has less than is recorded", databasesAreAhead},
 		{"backup files are added up", backupBytesAddUp},
-		{"databases are added up", databasesAddUp},
 		{"a record has the quota of its account", recordsHaveQuotas},
 	})
 }
@@ -107,17 +106,6 @@ func backupBytesAddUp(w *world) {
 	w.equal("of two, a deletion's and a doomed one", sum(), int64(1<<40+2+8))
 	w.mark(r.ID, doomed.Filename, minutes(5))
 	w.equal("once one is marked", sum(), int64(1<<40+2))
-}
-
-func databasesAddUp(w *world) {
-	totals := func() ports.StorageTotals { return read0(w, ports.Tx.Storage, ports.Storage.Totals) }
-	w.equal("of nothing", totals(), ports.StorageTotals{})
-	for i, s := range []database.StorageStatus{
-		database.StorageOK, database.StorageFull, database.StorageFull, database.StorageClosed,
-	} {
-		w.addDatabase("shop-"+string(rune('a'+i)), func(r *database.Record) { r.SizeBytes, r.StorageStatus = 1<<40, s })
-	}
-	w.equal("of four", totals(), ports.StorageTotals{Bytes: 4 << 40, Full: 2, Closed: 1})
 }
 
 func recordsHaveQuotas(w *world) {

@@ -304,6 +304,9 @@ CREATE INDEX databases_backup_due ON databases (next_backup_at)
 CREATE INDEX databases_reading_due ON databases (next_reading_at) WHERE status NOT IN ('creating', 'purging');
 CREATE INDEX databases_allowlist_due ON databases (id) WHERE allowlist_applied < allowlist_generation;
 CREATE INDEX databases_ways_back ON databases (way_back, id) WHERE way_back > 0;
+-- What few databases are, and figures count.
+CREATE INDEX databases_in_error ON databases (server_id) WHERE status = 'error';
+CREATE INDEX databases_over_quota ON databases (storage_status) WHERE storage_status <> 'ok';
 CREATE INDEX databases_settings_due ON databases (id) WHERE settings_applied < settings_generation;
 
 -- What the backups of a database are encrypted with, encrypted itself.
