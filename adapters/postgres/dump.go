@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -96,16 +97,26 @@ var notKept = map[string]string{
 // history is how far back what is over is in a snapshot.
 const history = 30 * 24 * time.Hour
 
-// keptRows says which rows e of a table are kept, where not all are: $1 is the time before which what was over is history.
-var keptRows = map[string]string{
-	"audit_entries":  "e.at >= $1",
-	"operations":     "e.finished_at IS NULL OR e.finished_at >= $1 OR " + neededOperation,
-	"operation_uses": "EXISTS (SELECT FROM operations o WHERE o.id = e.operation_id AND o.finished_at IS NULL)",
-	"outbox_events":  "e.taken IS NULL OR e.created_at >= $1",
+// keptRows says which rows e of a table are kept, where not all are: those of each condition, which no other has. $1 is the time
+// before which what was over is history. Operations stay for long: each of their conditions has an index, so that no snapshot
+// reads those that it does not keep.
+var keptRows = map[string][]string{
+	"audit_entries":  {"e.at >= $1"},
+	"operations":     {"e." + open, "e.finished_at >= $1", "e.finished_at < $1 AND e.id IN (" + namedOperations + ")"},
+	"operation_uses": {"EXISTS (SELECT FROM operations o WHERE o.id = e.operation_id AND o.finished_at IS NULL)"},
+	"outbox_events":  {"e.taken IS NULL OR e.created_at >= $1"},
 
-	"webhook_deliveries": keptDelivery("e"),
-	"webhook_attempts":   "EXISTS (SELECT FROM webhook_deliveries d WHERE d.id = e.delivery_id AND (" + keptDelivery("d") + "))",
+	"webhook_deliveries": {keptDelivery("e")},
+	"webhook_attempts":   {"EXISTS (SELECT FROM webhook_deliveries d WHERE d.id = e.delivery_id AND (" + keptDelivery("d") + "))"},
 }
+
+// namedOperations are the operations from before $1 that something else names: those of neededOperation, found from there. A
+// backup is hardly younger than the end of its operation.
+const namedOperations = `SELECT operation_id FROM backups WHERE created_at < $1::timestamptz + interval '1 day'
+	UNION ALL SELECT operation_id FROM uploads WHERE operation_id IS NOT NULL
+	UNION ALL SELECT operation_id FROM tombstones
+	UNION ALL SELECT recovery_id FROM tombstones WHERE recovery_id IS NOT NULL
+	UNION ALL SELECT timeout_operation FROM databases WHERE timeout_operation IS NOT NULL`
 
 func keptDelivery(alias string) string {
 	return alias + ".finished_at IS NULL OR " + alias + ".finished_at >= $1"
@@ -191,11 +202,7 @@ func (d *dumper) table(ctx context.Context, t table) error {
 	if err := d.out.Encode(dumped{Table: t.name, Columns: t.columns}); err != nil {
 		return err
 	}
-	query, args := "SELECT e::text FROM "+pq.QuoteIdentifier(t.name)+" e", []any{}
-	if which, some := keptRows[t.name]; some { // which need not name the time
-		query, args = query+" WHERE $1::timestamptz IS NOT NULL AND ("+which+")", []any{d.since}
-	}
-	rows, err := d.tx.QueryContext(ctx, query, args...)
+	rows, err := d.tx.QueryContext(ctx, rowsOf(t.name), d.since)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", t.name, err)
 	}
@@ -226,6 +233,19 @@ func (d *dumper) table(ctx context.Context, t table) error {
 	}
 	d.has.Tables, d.has.Rows = d.has.Tables+1, d.has.Rows+count
 	return d.out.Encode(dumped{Count: &count})
+}
+
+// rowsOf reads the rows of a table that are kept. It takes the time before which what was over is history.
+func rowsOf(table string) string {
+	conditions, some := keptRows[table]
+	if !some {
+		conditions = []string{"true"}
+	}
+	parts := make([]string, len(conditions))
+	for i, which := range conditions { // which need not name the time
+		parts[i] = "SELECT e::text FROM " + pq.QuoteIdentifier(table) + " e WHERE $1::timestamptz IS NOT NULL AND (" + which + ")"
+	}
+	return strings.Join(parts, " UNION ALL ")
 }
 
 func (d *dumper) sequences(ctx context.Context) error {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -103,6 +104,22 @@ var idleRounds = map[string]idleRound{
 	"deliveries that are due":  {dueDeliveries, []any{idleAt}},
 	"events that wait":         {waitingEvents, nil},
 	"mails that are due":       {dueMails, []any{idleAt}},
+	"databases in error":       {databasesInError, nil},
+	"databases over quota":     {overQuota, nil},
+
+	"servers that have databases":    {serversInUse, nil},
+	"servers whose usage is taken":   {usageServers, []any{time.Time{}}},
+	"servers whose drills are due":   {dueDrills, []any{idleAt, time.Time{}}},
+	"previews that are being ended":  {endingPreviews, nil},
+	"forwards":                       {dueForwards, []any{idleAt}},
+	"drains":                         {listDrains, []any{true}},
+	"overdue invitations":            {overdueInvitations, []any{idleAt, 100}},
+	"roles whose passwords are over": {expiringRoles, []any{idleAt, pgdb.Listed([]string{}), pgdb.Listed([]string{}), 100}},
+	"old mails":                      {forgetMails, []any{idleAt.Add(-time.Hour), 100}},
+	"old deliveries":                 {forgetDeliveries, []any{idleAt.Add(-time.Hour), 100}},
+	"old events":                     {forgetEvents, []any{idleAt.Add(-time.Hour), 100}},
+	"new events":                     {takeEvents, []any{100}},
+	"old sessions":                   {forgetSessions, []any{idleAt, idleAt, 100}},
 }
 
 func init() {
@@ -117,6 +134,7 @@ type explained struct {
 	Plan struct {
 		Hit  int `json:"Shared Hit Blocks"`
 		Read int `json:"Shared Read Blocks"`
+		Rows int `json:"Actual Rows"`
 	}
 	Execution float64 `json:"Execution Time"`
 }
@@ -125,28 +143,83 @@ type explained struct {
 // times as many databases.
 const mostIdle = 32
 
-// A round that finds nothing to do looks at next to nothing, however PostgreSQL plans: with what it is asked for, or without, as
-// it may after a few executions.
+// A round that finds nothing to do looks at next to nothing.
 func TestIdleRoundsLookAtLittle(t *testing.T) {
 	pool := manyDatabases(t).Open(t)
+	for what, r := range idleRounds {
+		looksAtLittle(t, pool, what, r, mostIdle)
+	}
+}
+
+// looksAtLittle demands that of a statement, however PostgreSQL plans: with what it is asked for, or without, as it may after a
+// few executions.
+func looksAtLittle(t *testing.T, pool *sql.DB, what string, r idleRound, most int) {
+	t.Helper()
 	conn := check.Must(pool.Conn(t.Context()))(t)
 	defer conn.Close()
-	for what, r := range idleRounds {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			check.Must(conn.ExecContext(t.Context(), "SET plan_cache_mode = "+mode))(t)
-			tx := check.Must(conn.BeginTx(t.Context(), nil))(t)
-			var text string
-			query := tx.QueryRowContext(context.Background(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+r.statement.Text(), r.args...)
-			check.NoError(t, query.Scan(&text))
-			check.NoError(t, tx.Rollback())
-			var plan []explained
-			check.NoError(t, json.Unmarshal([]byte(text), &plan))
-			pages := plan[0].Plan.Hit + plan[0].Plan.Read
-			t.Logf("%s, %s: %d pages, %.3f ms", what, mode, pages, plan[0].Execution)
-			if pages > mostIdle {
-				t.Errorf("%s looks at %d pages with %s: %s", what, pages, mode, text)
-			}
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		check.Must(conn.ExecContext(t.Context(), "SET plan_cache_mode = "+mode))(t)
+		tx := check.Must(conn.BeginTx(t.Context(), nil))(t)
+		var text string
+		query := tx.QueryRowContext(context.Background(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+r.statement.Text(), r.args...)
+		check.NoError(t, query.Scan(&text))
+		check.NoError(t, tx.Rollback())
+		var plan []explained
+		check.NoError(t, json.Unmarshal([]byte(text), &plan))
+		pages := plan[0].Plan.Hit + plan[0].Plan.Read
+		t.Logf("%s, %s: %d pages, %.3f ms", what, mode, pages, plan[0].Execution)
+		if pages > most {
+			t.Errorf("%s looks at %d pages with %s: %s", what, pages, mode, text)
 		}
+	}
+}
+
+// A claim looks at the lanes of the account whose turn it is, however many accounts wait, and lanes of theirs: when each was
+// served at some time, and when none was yet.
+func TestAClaimLooksAtFewLanes(t *testing.T) {
+	db := manyDatabases(t)
+	pool := db.Open(t)
+	kinds := []string{}
+	for n := range 50 {
+		kinds = append(kinds, fmt.Sprint("kind", n))
+	}
+	dueNow := idleRound{dueLane, []any{idleAt, pgdb.Listed(kinds), pgdb.Listed([]string{}), pgdb.Listed([]string{})}}
+	for what, turn := range map[string]string{"served": "row_number() OVER (ORDER BY id)", "new": "0"} {
+		clustertest.Exec(t, db.URL,
+			"TRUNCATE operation_accounts, operation_lanes",
+			fmt.Sprintf(`INSERT INTO operation_accounts
+				SELECT id, %s, 'epoch'::timestamptz + row_number() OVER (ORDER BY id) * interval '1 s' FROM accounts`, turn),
+			`INSERT INTO operation_lanes
+				SELECT a.account_id, s.id, 'kind' || n, timestamptz '2030-01-01 00:00Z' - n * interval '1 s', least(a.turn, n)
+				FROM operation_accounts a, servers s, generate_series(0, 49) n ORDER BY 1, 2, 3`,
+			"VACUUM ANALYZE operation_accounts, operation_lanes")
+		looksAtLittle(t, pool, what, dueNow, 2*mostIdle) // all lanes are hundreds
+	}
+}
+
+// A snapshot leaves operations alone that are long over and that nothing names: there are far more of them than of others. It
+// finds those that something names from there.
+func TestSnapshotsLeaveOldOperationsAlone(t *testing.T) {
+	db := manyDatabases(t)
+	clustertest.Exec(t, db.URL,
+		"DELETE FROM backups WHERE database_id NOT IN (SELECT id FROM databases ORDER BY id LIMIT 10)",
+		"DELETE FROM tombstones", "VACUUM FULL ANALYZE backups", "VACUUM FULL ANALYZE tombstones")
+	pool := db.Open(t)
+	var text string
+	query := pool.QueryRowContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+rowsOf("operations"), idleAt)
+	check.NoError(t, query.Scan(&text))
+	var plan []explained
+	check.NoError(t, json.Unmarshal([]byte(text), &plan))
+	var named, pages int
+	check.NoError(t, pool.QueryRow("SELECT count(*) FROM operations WHERE id IN (SELECT operation_id FROM backups)").Scan(&named))
+	check.NoError(t, pool.QueryRow("SELECT relpages FROM pg_class WHERE relname = 'databases'").Scan(&pages))
+	looked := plan[0].Plan.Hit + plan[0].Plan.Read
+	t.Logf("%d pages for %d operations, %.3f ms", looked, plan[0].Plan.Rows, plan[0].Execution)
+	if plan[0].Plan.Rows != named {
+		t.Errorf("%d operations, want the %d that are named", plan[0].Plan.Rows, named)
+	}
+	if most := pages + 10*named + 100; looked > most { // databases are read once, and each named one is looked up
+		t.Errorf("%d pages, at most %d: %s", looked, most, text)
 	}
 }
 
@@ -154,7 +227,7 @@ func TestIdleRoundsLookAtLittle(t *testing.T) {
 // are several that do not count, these.
 const mostPagesOfOne = 10
 
-// The ages of all backups are read once a minute, for all databases. That is a look at each, and no more.
+// The ages of all backups are read every ten minutes, for all databases. That is a look at each, and no more.
 func TestBackupAgesLookAtTheLastBackups(t *testing.T) {
 	pool := manyDatabases(t).Open(t)
 	check.Must(pool.ExecContext(t.Context(), "UPDATE backups SET verified_at = created_at"))(t)
