@@ -19,7 +19,7 @@ var (
 			Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").OrderBy("t.name"))
 	databasesOnServer = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[])").
 				Where("NOT t." + gone).OrderBy("t.id"))
-	databasesAhead = map[ports.DueWork]*pgdb.Statement{
+	databasesAhead = map[ports.DueWork]*pgdb.Statement{ //nolint:exhaustive // only these have generations
 		ports.DueAllowlist: recordedAhead("allowlist_applied"), ports.DueSettings: recordedAhead("settings_applied"),
 	}
 	databasesBetween   = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
