@@ -135,7 +135,8 @@ func (r *run) quotasAreExact(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if counted := fmt.Sprint(shown["databases"]); counted != found[0][0] {
+		of, _ := shown["databases"].(map[string]any)
+		if counted := fmt.Sprint(of["used"]); counted != found[0][0] {
 			return fmt.Errorf("account %d has %s databases, and is counted %s", a.number+1, found[0][0], counted)
 		}
 	}
@@ -173,7 +174,9 @@ func (r *run) operationsHaveEnded(ctx context.Context) error {
 func (r *run) eventsWereDelivered(ctx context.Context) error {
 	var wrong error
 	for _, a := range r.accounts {
-		found, err := r.metadata(ctx, "SELECT id, name FROM outbox_events WHERE account_id = $1", a.ID)
+		const due = `SELECT coalesce(d.id::text, 'of no delivery'), e.name FROM outbox_events e
+			LEFT JOIN webhook_deliveries d ON d.event_id = e.id AND d.webhook_id = $2 WHERE e.account_id = $1`
+		found, err := r.metadata(ctx, due, a.ID, a.hook.ID)
 		if err != nil {
 			return err
 		}
