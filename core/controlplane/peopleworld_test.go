@@ -26,13 +26,15 @@ type crowd struct {
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	w := newWorld(t)
-	h := &countingHasher{}
-	w.ports.Passwords = h
+	c := w.crowd()
+	w.ports.Passwords = c.passwords
 	w.ControlPlane = w.process(quick())
-	c := &crowd{w, h}
 	c.setPassword(w.account.OwnerID, password)
 	return c
 }
+
+// crowd are the people of a world.
+func (w *world) crowd() *crowd { return &crowd{w, &countingHasher{}} }
 
 // countingHasher counts how often a password is compared.
 type countingHasher struct {

@@ -62,7 +62,7 @@ func (w *world) struckBy(at point) (*controlplane.ControlPlane, *struck) {
 	w.t.Helper()
 	s, p := &struck{at: at, seen: map[string]int{}}, w.ports
 	p.Store, p.Fleet = struckStore{w.store, s}, struckFleet{w.fleet, s}
-	return must(controlplane.New(p, quick()))(w.t), s
+	return must(controlplane.New(p, w.config))(w.t), s
 }
 
 // blow is what befalls a call, and what was held back until now; empty: nothing.

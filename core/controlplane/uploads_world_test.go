@@ -52,8 +52,14 @@ func (w *world) uploader(name string, m database.RoleModel) *uploader {
 	ok(w.t, w.Operator.SetFeature(w.ctx, "restore", true))
 	ok(w.t, w.Operator.Enroll(w.ctx, made.Record.ID, "restore-upload"))
 	w.latest = made
+	return w.uploading()
+}
+
+// uploading is the owner of the database that was made last, who may restore it from uploads.
+func (w *world) uploading() *uploader {
+	w.t.Helper()
 	u := &uploader{world: w}
-	u.r = must(w.Access.Reach(w.ctx, w.caller, made.Record.ID, account.Own, rollout.RestoreUpload))(w.t)
+	u.r = must(w.Access.Reach(w.ctx, w.caller, w.source(), account.Own, rollout.RestoreUpload))(w.t)
 	u.packs("CREATE TABLE uploaded (n int);\n" + upload.ClosingLine)
 	return u
 }

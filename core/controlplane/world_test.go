@@ -29,6 +29,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
 	"github.com/pgherd/pgherd/fakes/fakeissuer"
+	"github.com/pgherd/pgherd/fakes/fakepasskeys"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/mailbox"
@@ -49,14 +50,17 @@ type world struct {
 	issuers *fakeissuer.Issuers
 	clock   *fakeclock.Clock
 	ports   controlplane.Ports
+	config  controlplane.Config
 	machine server.Server
 	server  *fakeagent.Server
 	account account.Account
 	key     string
 	caller  access.Caller
-	latest  databases.Created // by made
-	then    time.Time         // what was changed last was changed after this
-	shaken  bool              // something goes wrong in a process, and its errors are expected
+	latest  databases.Created    // by made
+	then    time.Time            // what was changed last was changed after this
+	shaken  bool                 // something goes wrong in a process, and its errors are expected
+	phone   *fakepasskeys.Device // the owner's passkey
+	holds   []string             // what somebody has for a request: tokens of sessions and of links, codes, IDs
 }
 
 var customer = netip.MustParseAddr("203.0.113.7")
@@ -73,12 +77,13 @@ func newWorld(t *testing.T) *world { return configured(t, quick()) }
 
 func configured(t *testing.T, c controlplane.Config) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), store: memstore.NewRerunning(), clock: fakeclock.New()}
+	w := &world{t: t, ctx: t.Context(), store: memstore.NewRerunning(), clock: fakeclock.New(), config: c}
 	w.fleet, w.inbox, w.mailbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{}), mailbox.New()
 	w.issuers = fakeissuer.New()
 	w.ports = controlplane.Ports{
-		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
-		Sender: w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{}, Tokens: w.issuers,
+		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(),
+		Secrets: fakebox.New(),
+		Sender:  w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{}, Tokens: w.issuers,
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{
