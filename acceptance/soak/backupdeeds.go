@@ -87,6 +87,7 @@ var backupDeeds = map[plan.Do]deed{
 		operator: func(d *doing) [][]string {
 			return [][]string{{
 				"database", "restore", "--database", d.in.known(), "--backup", d.on.known(), "--confirm-shrink", "--reason", because,
+				"--yes",
 			}}
 		},
 		took: func(ctx context.Context, d *doing, a answer) { d.replaces(ctx, a, d.held()) },

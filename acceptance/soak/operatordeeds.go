@@ -32,11 +32,11 @@ var operatorDeeds = map[plan.Do]deed{
 		}
 	}},
 	"end a forward": {operator: func(d *doing) [][]string {
-		return [][]string{{"forward", "list"}, {"forward", "end", "--database", d.on.known(), "--reason", because, "--yes"}}
+		return [][]string{{"forward", "list"}, {"forward", "end", "--database", d.on.known(), "--reason", because}}
 	}},
 	"suspend and resume": {operator: func(d *doing) [][]string {
 		return [][]string{
-			{"account", "suspend", "--account", d.by.ID, "--reason", because, "--yes"},
+			{"account", "suspend", "--account", d.by.ID, "--reason", because},
 			{"account", "resume", "--account", d.by.ID, "--reason", because},
 		}
 	}},
@@ -54,7 +54,7 @@ var operatorDeeds = map[plan.Do]deed{
 		return append(seen, []string{"secrets", "stage"}, among(d, []string{"secrets", "unstage"}, []string{"secrets", "promote"}))
 	}},
 	"exchange the certificate key": {operator: func(*doing) [][]string {
-		return [][]string{{"certificate-key", "rotate", "--yes"}, {"certificate-key", "list"}}
+		return [][]string{{"certificate-key", "rotate"}, {"certificate-key", "list"}}
 	}},
 	"snapshot the metadata": {operator: func(*doing) [][]string { return [][]string{{"installation", "snapshot"}} }},
 	"prove the archive": {operator: func(d *doing) [][]string {

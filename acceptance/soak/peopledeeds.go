@@ -195,7 +195,7 @@ var peopleDeeds = map[plan.Do]deed{
 	"log in anew": {
 		operator: func(d *doing) [][]string {
 			return [][]string{
-				{"user", "end-sessions", "--email", d.by.Email}, {"user", "reset-factors", "--email", d.by.Email},
+				{"user", "end-sessions", "--email", d.by.Email}, {"user", "reset-factors", "--email", d.by.Email, "--yes"},
 				{"user", "link", "--email", d.by.Email, "--dashboard-url", d.dashboards[d.Host].URL},
 			}
 		},

@@ -182,7 +182,7 @@ var roleDeeds = map[plan.Do]deed{
 			return []string{"managed", "logins-rotate", d.on.known(), "owner", "--yes", "--idempotency-key", d.name}
 		},
 		operator: func(d *doing) [][]string {
-			return [][]string{{"database", "rotate-owner", "--database", d.on.known(), "--reason", because}}
+			return [][]string{{"database", "rotate-owner", "--database", d.on.known(), "--reason", because, "--yes"}}
 		},
 		took: func(_ context.Context, d *doing, a answer) { d.rotated(string(database.OwnerLogin), a) },
 		lost: func(d *doing) { d.on.login(string(database.OwnerLogin)).Changing() },
