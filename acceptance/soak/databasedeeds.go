@@ -102,7 +102,9 @@ var databaseDeeds = map[plan.Do]deed{
 		api: func(ctx context.Context, d *doing) (any, error) {
 			return d.api().Allowlist.Add(ctx, d.on.database(), wire.AddAllowlistEntry{CIDR: d.cidr()})
 		},
-		svc: func(d *doing) []string { return []string{"databases", "allowlist", "add", d.on.known(), d.cidr()} },
+		svc: func(d *doing) []string {
+			return []string{"databases", "allowlist", "add", d.on.known(), d.cidr(), "--yes"}
+		},
 		wants: func(d *doing) []wish {
 			return []wish{{fact: d.on.fact(network + d.cidr()), value: there}}
 		},

@@ -144,12 +144,12 @@ var peopleDeeds = map[plan.Do]deed{
 	},
 	"rotate a webhook": {
 		api:  func(ctx context.Context, d *doing) (any, error) { return d.api().Webhooks.RotateSecret(ctx, d.hook()) },
-		svc:  func(d *doing) []string { return []string{"webhooks", "rotate", d.on.known()} },
+		svc:  func(d *doing) []string { return []string{"webhooks", "rotate", d.on.known(), "--yes"} },
 		took: func(_ context.Context, d *doing, a answer) { d.secrets.Add(a.text("secret"), "a webhook's secret") },
 	},
 	"disable a webhook": {
 		api: func(ctx context.Context, d *doing) (any, error) { return nil, d.api().Webhooks.Disable(ctx, d.hook()) },
-		svc: func(d *doing) []string { return []string{"webhooks", "disable", d.on.known()} },
+		svc: func(d *doing) []string { return []string{"webhooks", "disable", d.on.known(), "--yes"} },
 	},
 	"make a key": {
 		operator: func(d *doing) [][]string {
