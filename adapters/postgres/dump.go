@@ -110,9 +110,8 @@ var keptRows = map[string][]string{
 	"webhook_attempts":   {"EXISTS (SELECT FROM webhook_deliveries d WHERE d.id = e.delivery_id AND (" + keptDelivery("d") + "))"},
 }
 
-// namedOperations are the operations from before $1 that something else names: those of neededOperation, found from there. A
-// backup is hardly younger than the end of its operation.
-const namedOperations = `SELECT operation_id FROM backups WHERE created_at < $1::timestamptz + interval '1 day'
+// namedOperations are the operations that something else names: those of neededOperation, found from there.
+const namedOperations = `SELECT operation_id FROM backups
 	UNION ALL SELECT operation_id FROM uploads WHERE operation_id IS NOT NULL
 	UNION ALL SELECT operation_id FROM tombstones
 	UNION ALL SELECT recovery_id FROM tombstones WHERE recovery_id IS NOT NULL
