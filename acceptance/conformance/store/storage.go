@@ -31,30 +31,36 @@ func databasesAreFound(w *world) {
 	slices.Sort(both)
 	w.equal("of the account", read(w, ports.Tx.Storage, ports.Storage.OfAccount, w.account.ID), both)
 	w.equal("of nobody", len(read(w, ports.Tx.Storage, ports.Storage.OfAccount, newID[id.AccountID]())), 0)
-	on := func(server id.ServerID, list ...id.DatabaseID) (found []id.DatabaseID) {
-		for _, r := range read2(w, ports.Tx.Storage, ports.Storage.OnServer, server, list) {
-			found = append(found, r.ID)
-		}
-		return found
+	on := func(server id.ServerID, list ...id.DatabaseID) []id.DatabaseID {
+		return w.databasesThat(func(ctx context.Context, s ports.Storage) ([]database.Record, error) {
+			return s.OnServer(ctx, server, list)
+		})
 	}
 	w.equal("on the server", on(w.server.ID, a.ID, newID[id.DatabaseID](), b.ID), both)
 	w.equal("one of them", on(w.server.ID, b.ID), []id.DatabaseID{b.ID})
 	w.equal("on another server", len(on(newID[id.ServerID](), a.ID)), 0)
 	w.equal("none", len(on(w.server.ID)), 0)
-	between := func(server id.ServerID, after, last id.DatabaseID) (found []id.DatabaseID) {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Storage().Between(ctx, server, after, last)
-			for _, r := range list {
-				found = append(found, r.ID)
-			}
-			return err
+	between := func(server id.ServerID, after, last id.DatabaseID) []id.DatabaseID {
+		return w.databasesThat(func(ctx context.Context, s ports.Storage) ([]database.Record, error) {
+			return s.Between(ctx, server, after, last)
 		})
-		return found
 	}
 	w.equal("all of the server", between(w.server.ID, "", ""), both)
 	w.equal("after the first", between(w.server.ID, both[0], ""), both[1:])
 	w.equal("up to the first", between(w.server.ID, "", both[0]), both[:1])
 	w.equal("all of another", len(between(newID[id.ServerID](), "", "")), 0)
+}
+
+// databasesThat are the IDs of the databases that are found.
+func (w *world) databasesThat(find func(context.Context, ports.Storage) ([]database.Record, error)) (found []id.DatabaseID) {
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		list, err := find(ctx, tx.Storage())
+		for _, r := range list {
+			found = append(found, r.ID)
+		}
+		return err
+	})
+	return found
 }
 
 func databasesAreAhead(w *world) {
@@ -69,15 +75,10 @@ func databasesAreAhead(w *world) {
 	deleted := add("deleted", func(r *database.Record) { r.Status = database.Deleted })
 	elsewhere := w.addServer("second", 100)
 	moved := add("moved", func(r *database.Record) { r.ServerID = elsewhere.ID })
-	ahead := func(on id.ServerID, what ports.DueWork, has map[id.DatabaseID]int64) (found []id.DatabaseID) {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Storage().Ahead(ctx, on, what, has)
-			for _, r := range list {
-				found = append(found, r.ID)
-			}
-			return err
+	ahead := func(on id.ServerID, what ports.DueWork, has map[id.DatabaseID]int64) []id.DatabaseID {
+		return w.databasesThat(func(ctx context.Context, s ports.Storage) ([]database.Record, error) {
+			return s.Ahead(ctx, on, what, has)
 		})
-		return found
 	}
 	has := map[id.DatabaseID]int64{lost: 1, same: 2, deleted: 0, moved: 0, newID[id.DatabaseID](): 0}
 	w.equal("by their allowlists", ahead(w.server.ID, ports.DueAllowlist, has), []id.DatabaseID{lost})
