@@ -65,12 +65,14 @@ type kind struct {
 }
 
 // Register adds a kind. It is called before the engine runs, and panics if the kind is registered twice.
-func Register[In any](e *Engine, k Kind[In]) {
+func Register[In any](e *Engine, k Kind[In]) { register(e, k, "") }
+
+func register[In any](e *Engine, k Kind[In], begun stage.Stage) {
 	if _, twice := e.kinds[k.Kind]; twice {
 		panic("work: " + string(k.Kind) + " is registered twice")
 	}
 	known := kind{
-		Spec: k.Spec, withdraw: k.Withdraw, hold: k.Hold, points: pointsOf(k.Kind, k.Calls, k.Commits),
+		Spec: k.Spec, withdraw: k.Withdraw, hold: k.Hold, points: pointsOf(k.Kind, k.Calls, k.Commits), begun: begun,
 		step: func(ctx context.Context, l *Lease) (Next, error) {
 			switch held, err := e.held(ctx, k.Spec, l); {
 			case err != nil:

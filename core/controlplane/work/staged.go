@@ -65,10 +65,7 @@ type Turn[In any] struct {
 func RegisterStaged[In any](e *Engine, k Staged[In]) {
 	kind := k.Kind
 	kind.Cancelable, kind.Step, kind.GiveUp = k.Machine.Cancelable, k.step, k.giveUp
-	Register(e, kind)
-	known := e.kinds[kind.Kind]
-	known.begun = k.Begun
-	e.kinds[kind.Kind] = known
+	register(e, kind, k.Begun)
 }
 
 // begin makes a step of a job. A server that is gone needs no agent.
