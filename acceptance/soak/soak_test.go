@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 		size, many = plan.Small, 1
 	}
 	for n := range many {
-		s.tries(plan.Make(uint64(number(t, fromVariable, 1)+n), size)) //nolint:gosec // neither is negative
+		s.tries(plan.Make(uint64(number(t, fromVariable, 1)+n), size))
 	}
 }
 
