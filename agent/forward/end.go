@@ -77,15 +77,14 @@ func (x *Forwards) Run(ctx context.Context) {
 
 // settle returns how long to wait until the next forward ends.
 func (x *Forwards) settle(ctx context.Context) (pause time.Duration, err error) {
-	all, err := x.stored(ctx)
+	all, closed, failed, err := x.openStored(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if pause = settlePause; len(all) == 0 {
 		pause = restPause
 	}
-	closed, err := x.openAll(all)
-	if closed { // PgBouncer may have been told already
+	if err = failed; closed { // PgBouncer may have been told already
 		err = errors.Join(err, x.pooler.Sync(ctx, x.ledger.PoolerState))
 	}
 	for _, s := range all {

@@ -15,6 +15,7 @@ package forward
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -47,7 +48,9 @@ type Forwards struct {
 	wake     chan struct{}
 	room     room
 
-	storing sync.Mutex // one new forward at a time takes the next free socket
+	// storing is held from when what is stored is read, or changed, until the lines are those of that: one new forward at a time
+	// takes the next free socket, and none is taken to be one that has ended.
+	storing sync.Mutex
 
 	mu    sync.Mutex
 	lines map[string]*line // by the database's name
@@ -92,28 +95,28 @@ func (x *Forwards) stored(ctx context.Context) (all []stored, err error) {
 // Load opens the lines of the forwards that the ledger has, before PgBouncer is told of them. One that cannot be opened keeps
 // nobody else from being served: that is tried again by Run.
 func (x *Forwards) Load(ctx context.Context) error {
-	all, err := x.stored(ctx)
-	if err != nil {
-		return err
+	_, _, failed, err := x.openStored(ctx)
+	if failed != nil {
+		x.log.Warn(notOpened, zap.Error(failed))
 	}
-	if _, err := x.openAll(all); err != nil {
-		x.log.Warn(notOpened, zap.Error(err))
-	}
-	return nil
+	return err
 }
 
 const notOpened = "clients of databases that have moved cannot be sent on"
 
-// openAll has a line for each of the forwards and no other one. It reports whether there was another one.
-func (x *Forwards) openAll(all []stored) (closed bool, err error) {
+// openStored has a line for each of the forwards that the ledger has and no other one. It reports whether there was another one,
+// and why one of them could not be opened.
+func (x *Forwards) openStored(ctx context.Context) (all []stored, closed bool, failed, err error) {
+	x.storing.Lock()
+	defer x.storing.Unlock()
+	if all, err = x.stored(ctx); err != nil {
+		return nil, false, nil, err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	there := map[string]bool{}
 	for _, s := range all {
 		there[s.name] = true
-		if failed := x.openLocked(s); failed != nil {
-			err = failed
-		}
 	}
 	for name, l := range x.lines {
 		if !there[name] {
@@ -122,7 +125,10 @@ func (x *Forwards) openAll(all []stored) (closed bool, err error) {
 			closed = true
 		}
 	}
-	return closed, err
+	for _, s := range all {
+		failed = errors.Join(failed, x.openLocked(s))
+	}
+	return all, closed, failed, nil
 }
 
 func (x *Forwards) open(s stored) error {
@@ -141,6 +147,12 @@ func (x *Forwards) openLocked(s stored) error {
 	if was != nil {
 		was.remove()
 		delete(x.lines, s.name)
+	}
+	for name, l := range x.lines {
+		if l.socket == at { // its forward has ended by itself: whatever is done about that spares the new socket
+			l.close()
+			delete(x.lines, name)
+		}
 	}
 	if err := x.owner.SocketFolder(at.Dir); err != nil {
 		return err

@@ -20,6 +20,7 @@ func TestClientsAreSentOn(t *testing.T) {
 		"passwords": passwords, "a rotation": rotation, "a revoked login": revoked, "a closed gate": closedGate,
 		"the allowlist": allowlist, "another server in its allowlist": welcome, "the end": ending, "its time": expiry,
 		"a name that is taken": taken, "a database of that name wins": wins, "another certificate": certificate,
+		"the next one in its place": succeeded,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p.moved(t)) })
 	}
@@ -184,6 +185,20 @@ func wins(t *testing.T, m *moved) {
 	}
 	m.old.RefusedFor(t, command.ReasonNameTaken, m.forwarding())
 	m.left(t)
+}
+
+// A forward that ends by itself leaves its socket to the next one, for good.
+func succeeded(t *testing.T, m *moved) {
+	m.forwarded(t)
+	here := agenttest.Want(database.Managed)
+	here.Name = m.Name
+	m.old.Done(t, here.Create())
+	next, after := m.pair.moved(t), m.pair.moved(t)
+	next.forwarded(t)
+	after.forwarded(t) // what the agent does about the one that has ended, it has done by then
+	for _, on := range []*moved{next, after} {
+		on.getsThrough(t, "the next", on.Present(database.OwnerLogin))
+	}
 }
 
 // Somebody in between is not the other server: nobody is sent on to one with another certificate.

@@ -31,13 +31,8 @@ func (x *Forwards) set(ctx context.Context, e protocol.Command, c command.Forwar
 	if err := x.refuseTaken(ctx, c); err != nil {
 		return r, err
 	}
-	s, err := x.store(ctx, c)
-	if err != nil {
+	if err := x.enter(ctx, c); err != nil {
 		return r, err
-	}
-	crash.Point(crash.ForwardStored)
-	if err := x.open(s); err != nil {
-		return r, &command.Refusal{Reason: command.ReasonFailed, Message: "no socket leads to the other server", Cause: err}
 	}
 	if r.From = to.source(ctx); ctx.Err() != nil {
 		return r, ctx.Err()
@@ -114,10 +109,23 @@ func (x *Forwards) refuseUnwritable(ctx context.Context, c command.Forward) erro
 	return nil
 }
 
-// store enters a forward, and takes the verifiers away that are not those of now.
-func (x *Forwards) store(ctx context.Context, c command.Forward) (s stored, err error) {
+// enter stores a forward, and opens its line.
+func (x *Forwards) enter(ctx context.Context, c command.Forward) error {
 	x.storing.Lock()
 	defer x.storing.Unlock()
+	s, err := x.store(ctx, c)
+	if err != nil {
+		return err
+	}
+	crash.Point(crash.ForwardStored)
+	if err := x.open(s); err != nil {
+		return &command.Refusal{Reason: command.ReasonFailed, Message: "no socket leads to the other server", Cause: err}
+	}
+	return nil
+}
+
+// store takes the verifiers away that are not those of now, too.
+func (x *Forwards) store(ctx context.Context, c command.Forward) (s stored, err error) {
 	const query = `SELECT count(*) FROM pooler.forward WHERE database <> $1`
 	if n, err := pg.One[int](ctx, x.db, query, c.Name); err != nil || n >= mostForwards {
 		if err == nil {
