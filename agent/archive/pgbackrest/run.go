@@ -53,9 +53,10 @@ func (f *failure) Is(err error) bool {
 		(f.status == statusDuplicate || f.status == statusStanza || slices.Contains(f.kinds, "ArchiveMismatchError"))
 }
 
-// away reports whether where the archive is kept did not answer, or not as it should.
+// away reports whether where the archive is kept did not answer, or not as it should. It has answered where what it has cannot be
+// understood: another passphrase makes that of one file in some hundreds, and of all others a CryptoError.
 func (f *failure) away() bool {
-	return f.status == statusRepository && !f.Is(archive.ErrOther) ||
+	return f.status == statusRepository && !f.Is(archive.ErrOther) && !slices.Contains(f.kinds, "FormatError") ||
 		slices.ContainsFunc(f.kinds, func(kind string) bool {
 			return kind == "HostConnectError" || kind == "FileReadError" || kind == "ProtocolError"
 		})

@@ -31,6 +31,10 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 			"[045]: WAL file '1' already exists", false, true},
 		"another cluster": {103, "P00  ERROR: [103]: unable\n repo1: [ArchiveMismatchError] WAL file of another system",
 			"[103]: unable repo1: [ArchiveMismatchError] WAL file of another system", false, true},
+		"another passphrase": {
+			103, "[FormatError] unable to load info file 'backup.info': FormatError: key/value found outside of section",
+			"[FormatError] unable to load info file 'backup.info': FormatError: key/value found outside of section", false, false,
+		},
 		"nothing": {1, "", "it says nothing", false, false},
 	} {
 		f := newFailure("archive-push", c.status, c.complaint)
