@@ -13,7 +13,7 @@ import (
 
 // ClientCount is what the metrics say of PgBouncer's clients.
 type ClientCount struct {
-	// Now is how many clients PgBouncer had when the agent last looked, which it does every second once it is in charge.
+	// Now is how many clients PgBouncer had when the agent last looked, which it does every second at least once it is in charge.
 	Now int64
 	// Limit is how many it admits.
 	Limit int64
@@ -38,9 +38,20 @@ func (a *Agent) Clients() ClientCount {
 const (
 	// shedTime bounds one round. Ending a third of 10,000 clients takes a second or two.
 	shedTime = 30 * time.Second
-	// shedPause is short, because those that were ended may come back at once.
+	// shedPause is short, because those that were ended may come back at once, and others may fill what is left.
 	shedPause = 100 * time.Millisecond
+	// watched is how many percent of the limit there are when the next look comes after shedPause. All that is left above it takes
+	// longer to fill than watchPause, also where the limit is a tenth of the usual one.
+	watched = 25
 )
+
+// pauseAfter is how long to wait for the next look.
+func pauseAfter(load pooler.Load, err error) time.Duration {
+	if err == nil && (len(load.Ended) > 0 || load.Clients > load.Limit*watched/100) {
+		return shedPause
+	}
+	return watchPause
+}
 
 // shed makes room in PgBouncer while accounts hold more clients than their share and little room is left, until ctx ends.
 func (a *Agent) shed(ctx context.Context) {
@@ -59,14 +70,10 @@ func (a *Agent) shed(ctx context.Context) {
 			a.log.Error("no room could be made in PgBouncer", zap.Error(err))
 		}
 		failed = err != nil
-		pause := watchPause
-		if len(load.Ended) > 0 && err == nil {
-			pause = shedPause
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(pauseAfter(load, err)):
 		}
 	}
 }
