@@ -95,13 +95,15 @@ func (w *world) tombstone() deletion.Shown {
 }
 
 // downloads opens the deletion backup.
-func (w *world) downloads(db id.DatabaseID) error {
+func (w *world) downloads(db id.DatabaseID) error { return w.downloadsBy(w.ControlPlane, db) }
+
+func (w *world) downloadsBy(cp *controlplane.ControlPlane, db id.DatabaseID) error {
 	w.t.Helper()
-	r, err := w.Deletion.ReachBackup(w.ctx, w.caller, db, account.Own, rollout.DeletedDatabases)
+	r, err := cp.Deletion.ReachBackup(w.ctx, w.caller, db, account.Own, rollout.DeletedDatabases)
 	if err != nil {
 		return err
 	}
-	d, err := w.Deletion.OpenBackup(w.ctx, r, backup.Beginning{})
+	d, err := cp.Deletion.OpenBackup(w.ctx, r, backup.Beginning{})
 	if err == nil {
 		ok(w.t, d.File.Body.Close())
 	}

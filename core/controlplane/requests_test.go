@@ -30,7 +30,8 @@ type wish struct {
 
 // theRequests are what no flow of operations does.
 var theRequests = slices.Concat(
-	ofDatabases, ofPeople, ofOperators, ofSessions, ofFactors, ofLinks, ofKeys, ofRoles, ofOneDatabase, ofServers, ofTheInstallation,
+	ofDatabases, ofPeople, ofOperators, ofSessions, ofFactors, ofLinks, ofKeys, ofRoles, ofOneDatabase, ofReading, ofServers,
+	ofTheInstallation,
 )
 
 // Whoever gets an error asks again, and that may be refused because it is done already. Once a minute has gone by, all is as it

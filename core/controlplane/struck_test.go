@@ -121,6 +121,7 @@ type struckStore struct {
 
 // Update implements ports.Store.
 func (s struckStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	struckWrites.note()
 	b, _ := s.blow("write", ofWrites)
 	if b == writeFails {
 		return errBroken

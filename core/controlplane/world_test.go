@@ -81,7 +81,7 @@ func configured(t *testing.T, c controlplane.Config) *world {
 	w.fleet, w.inbox, w.mailbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{}), mailbox.New()
 	w.issuers = fakeissuer.New()
 	w.ports = controlplane.Ports{
-		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(),
+		Store: notedStore{w.store}, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(),
 		Secrets: fakebox.New(),
 		Sender:  w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{}, Tokens: w.issuers,
 	}
