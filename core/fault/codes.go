@@ -145,7 +145,7 @@ var Table = []Entry{
 		"restores and the reconcile of legacy roles are unavailable until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads, uploads or requests, too many certificates are being made, " +
 		"too many people accept invitations " +
-		"at the moment, or the service cannot reach its own data; retry later"},
+		"at the moment, more requests come than can be served, or the service cannot reach its own data; retry later"},
 	{BackupStorageUnavailable, 503, "where backups are kept does not answer; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},

@@ -49,8 +49,9 @@ type doorman struct {
 	mu          sync.Mutex
 	knocks      []access.Attempt
 	maintenance bool
-	crowded     bool // no address has a request left
-	away        bool // keys cannot be looked up
+	crowded     bool          // no address has a request left
+	away        bool          // keys cannot be looked up
+	through     chan struct{} // until it is closed, the key "patient" waits
 	callers     map[string]access.Caller
 }
 
@@ -76,6 +77,11 @@ func (d *doorman) Admit(_ context.Context, k access.Attempt) (access.Admission, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.knocks = append(d.knocks, k)
+	if k.Key == "patient" {
+		d.mu.Unlock()
+		<-d.through
+		d.mu.Lock()
+	}
 	if d.away {
 		return access.Admission{}, fmt.Errorf("%w: no route to host", ports.ErrUnavailable)
 	}
@@ -125,6 +131,12 @@ func (d *doorman) Reach(_ context.Context, _ access.Caller, n Need) (any, error)
 		return nil, fault.New(fault.FeatureNotAvailable, "not enrolled")
 	}
 	return n.ID, nil
+}
+
+func (d *doorman) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.knocks)
 }
 
 func (d *doorman) last() access.Attempt {

@@ -19,6 +19,8 @@ type Limits struct {
 	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. See conn.Crowd for what
 	// happens with one more.
 	Connections, ConnectionsPerAddress int
+	// Admissions is how many requests are admitted at a time, half of them from one client address: see desk.
+	Admissions int
 }
 
 // DefaultLimits suit a host that serves the API behind a proxy or by itself.
@@ -34,5 +36,6 @@ func DefaultLimits() Limits {
 		HandlerTimeout: 90 * time.Second, // creating a database waits up to a minute for its proof
 
 		Connections: 10_000, ConnectionsPerAddress: 256,
+		Admissions: 256, // sixteen for each connection to the metadata
 	}
 }

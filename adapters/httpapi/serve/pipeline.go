@@ -16,11 +16,12 @@ import (
 
 // serveRoute runs the checks of a route in the one order that all routes share, then its handler:
 //
-//	401 no valid key · 429 rate · 403 suspended · 403 plan · 403 key class · 503 maintenance · 400 malformed ID · 404 scope ·
-//	403 or 503 gate · 403 member's right · 415, 411 (a stream's), 413, 400 header and body · the handler's own, such as 409 state
+//	503 too many at once · 401 no valid key · 429 rate · 403 suspended · 403 plan · 403 key class · 503 maintenance ·
+//	400 malformed ID · 404 scope · 403 or 503 gate · 403 member's right · 415, 411 (a stream's), 413, 400 header and body ·
+//	the handler's own, such as 409 state
 //
-// From the first two on, the connection is not closed for a new one. A request without a key gets no such right: anybody can send
-// it, with a body that takes its time.
+// After the rate, the connection is not closed for a new one. A request without a key gets no such right: anybody can send it, with
+// a body that takes its time.
 //
 // Key class comes before any look-up, so that a missing and an existing ID answer alike; nothing of the body is read
 // before the caller is known to be allowed to send it.
@@ -54,6 +55,11 @@ func (s *Server) admitAddress(r *Request) error {
 	if r.route.Class == "" {
 		return nil
 	}
+	leave, err := s.desk.enter(r.Client)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	admission, err := s.gate.AdmitAddress(r.ctx, access.Attempt{Class: r.route.Class, Client: r.Client, RequestID: r.ID})
 	if admission.Rate.Limit > 0 {
 		writeRate(&r.raw.Response.Header, admission.Rate)
@@ -67,10 +73,7 @@ func (s *Server) admit(r *Request) error {
 	if route.Key == Public {
 		return s.admitAddress(r)
 	}
-	admission, err := s.gate.Admit(r.ctx, access.Attempt{
-		Key:   bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)),
-		Class: route.Class, Client: r.Client, RequestID: r.ID, Reads: r.reads(),
-	})
+	admission, err := s.admitKey(r)
 	r.Caller, r.summary = admission.Caller, admission.Database
 	if admission.Rate.Limit > 0 { // of the key, or of an address with too many unauthorised attempts
 		writeRate(&r.raw.Response.Header, admission.Rate)
@@ -88,6 +91,18 @@ func (s *Server) admit(r *Request) error {
 		return access.ErrMaintenance()
 	}
 	return nil
+}
+
+func (s *Server) admitKey(r *Request) (access.Admission, error) {
+	leave, err := s.desk.enter(r.Client)
+	if err != nil {
+		return access.Admission{}, err
+	}
+	defer leave()
+	return s.gate.Admit(r.ctx, access.Attempt{
+		Key:   bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)),
+		Class: r.route.Class, Client: r.Client, RequestID: r.ID, Reads: r.reads(),
+	})
 }
 
 func (route *Route) planRefusal() fault.Code {

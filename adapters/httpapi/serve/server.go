@@ -47,6 +47,7 @@ type Server struct {
 	requests  *zap.Logger // as log, without the place in the code, which is always the same
 	outages   *repeat.Memory
 	crowd     *conn.Crowd
+	desk      *desk
 	requestID func() string
 	tracer    trace.Tracer
 
@@ -71,6 +72,7 @@ func New(cfg Config) (*Server, error) {
 		crowd: conn.NewCrowd(conn.Bounds{
 			All: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress, Proxies: cfg.Proxies,
 		}, cfg.Log, m.excess),
+		desk:      newDesk(cfg.Limits.Admissions),
 		requestID: cfg.RequestID, tracer: cfg.Tracer,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {
