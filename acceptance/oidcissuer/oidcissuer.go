@@ -6,17 +6,22 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 // Issuer is a running issuer. Its methods may be called while it runs.
@@ -39,6 +44,47 @@ type Issuer struct {
 
 // Start starts an issuer, whose first key is one for ES256. It has a further document, /endless, which never ends.
 func Start() *Issuer {
+	i := prepared()
+	i.server.StartTLS()
+	i.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw})
+	return i.ready()
+}
+
+// StartAt starts one on another address of this machine, with a certificate of an authority in the folder.
+func StartAt(dir, host string) (*Issuer, error) {
+	ca, err := cluster.OpenCA(dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := ca.Issue("issuer", host)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	i := prepared()
+	if i.CA, err = os.ReadFile(ca.CertFile()); err != nil {
+		return nil, err
+	}
+	_ = i.server.Listener.Close() // of loopback
+	if i.server.Listener, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
+		return nil, err
+	}
+	i.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	i.server.StartTLS()
+	return i.ready(), nil
+}
+
+func (i *Issuer) ready() *Issuer {
+	i.URL = i.server.URL
+	i.Rotate(jose.ES256)
+	return i
+}
+
+// prepared is one that listens to nobody yet.
+func prepared() *Issuer {
 	i := &Issuer{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, r *http.Request) {
@@ -58,10 +104,6 @@ func Start() *Issuer {
 	})
 	i.server = httptest.NewUnstartedServer(mux)
 	i.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	i.server.StartTLS()
-	i.URL = i.server.URL
-	i.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw})
-	i.Rotate(jose.ES256)
 	return i
 }
 

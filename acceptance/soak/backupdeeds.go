@@ -163,7 +163,7 @@ var backupDeeds = map[plan.Do]deed{
 		},
 		svc: func(d *doing) []string { return []string{"operations", "cancel", d.lastOperation()} },
 		operator: func(d *doing) [][]string {
-			return [][]string{{"operation", "cancel", "--operation", d.lastOperation(), "--reason", because}}
+			return [][]string{{"operation", "cancel", "--operation", d.lastOperation()}}
 		},
 	},
 }
@@ -298,6 +298,9 @@ func (d *doing) open(ctx context.Context) (wire.Operation, error) {
 	return page.Data[0], nil
 }
 
+// nobody is an ID that nothing has.
+const nobody = "00000000-0000-4000-8000-000000000000"
+
 // lastOperation is the one that the account has begun last.
 func (d *doing) lastOperation() string {
 	d.mu.Lock()
@@ -307,7 +310,7 @@ func (d *doing) lastOperation() string {
 			return string(o.id)
 		}
 	}
-	return "00000000-0000-4000-8000-000000000000"
+	return nobody
 }
 
 // dump is one of the customer's own: a table with one row.

@@ -251,7 +251,7 @@ func changeExtension(kind extension.Change, verb string) deed {
 				"databases", "extensions", verb, d.on.known(), string(d.extension()), "--idempotency-key", d.name, "--timeout", "100s",
 			}
 		},
-		took: func(ctx context.Context, d *doing, a answer) { d.begins(ctx, a.text("id"), nil) },
+		took: func(ctx context.Context, d *doing, a answer) { d.begins(ctx, operationOf(a), nil) },
 	}
 }
 

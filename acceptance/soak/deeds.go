@@ -13,9 +13,14 @@ var deeds = map[plan.Do]deed{}
 
 func init() {
 	for _, area := range []map[plan.Do]deed{
-		databaseDeeds, dataDeeds, backupDeeds, roleDeeds, previewDeeds, peopleDeeds, operatorDeeds, looks,
+		databaseDeeds, dataDeeds, backupDeeds, roleDeeds, previewDeeds, pipelineDeeds, peopleDeeds, operatorDeeds, looks,
 	} {
 		maps.Copy(deeds, area)
+	}
+	for do, f := range forms {
+		d := deeds[do]
+		d.pages = submits(f)
+		deeds[do] = d
 	}
 }
 

@@ -52,13 +52,13 @@ func (a answer) text(path ...string) string {
 // deed is how a capability is used, and what that promises.
 type deed struct {
 	api      func(context.Context, *doing) (any, error)
-	svc      func(*doing) []string                 // the arguments of svc
-	operator func(*doing) [][]string               // those of one or several of the operators' commands
-	pages    func(context.Context, *doing) error   // in a session at a dashboard
-	sql      func(context.Context, *doing) error   // over a connection to a database
-	wants    func(*doing) []wish                   // what it asks for
-	took     func(context.Context, *doing, answer) // when it was answered
-	lost     func(*doing)                          // when its answer was lost
+	svc      func(*doing) []string                         // the arguments of svc
+	operator func(*doing) [][]string                       // those of one or several of the operators' commands
+	pages    func(context.Context, *doing) (answer, error) // in a session at a dashboard
+	sql      func(context.Context, *doing) error           // over a connection to a database
+	wants    func(*doing) []wish                           // what it asks for
+	took     func(context.Context, *doing, answer)         // when it was answered
+	lost     func(*doing)                                  // when its answer was lost
 }
 
 // wish is a fact that an action wants to be so.
@@ -148,7 +148,7 @@ func (d *doing) ask(ctx context.Context, does deed) (answer, error) {
 		}
 		return last, nil
 	case plan.Dashboard:
-		return nil, does.pages(limit, d)
+		return does.pages(limit, d)
 	case plan.SQL:
 		return nil, does.sql(limit, d)
 	}
@@ -168,15 +168,13 @@ func fields(of any) answer {
 // outcome says what is known of a request that ended so.
 func (d *doing) outcome(err error) model.Outcome {
 	var ended *commandError
+	var answered *formError
 	switch {
 	case err == nil:
 		return model.Done
-	case errors.Is(err, errUnknown), refused(err):
+	case errors.Is(err, errUnknown), refused(err), errors.As(err, &answered) && answered.refused():
 		return model.Refused
 	case errors.As(err, &ended):
-		if ended.misused() {
-			d.broke("a command that the soak does not know how to use", "step %d, %s: %v", d.step, &d.Action, err)
-		}
 		return ended.outcome()
 	}
 	return model.Unknown
@@ -219,6 +217,11 @@ const (
 
 // runSvc runs svc with the account's key, or the preview CI key.
 func (d *doing) runSvc(ctx context.Context, args ...string) (answer, error) {
+	return d.runSvcWith(ctx, "", args...)
+}
+
+// runSvcWith has it read something.
+func (d *doing) runSvcWith(ctx context.Context, in string, args ...string) (answer, error) {
 	key := d.by.Key
 	if args[0] == "previews" {
 		key = d.by.ci
@@ -227,27 +230,33 @@ func (d *doing) runSvc(ctx context.Context, args ...string) (answer, error) {
 		"HOME=" + d.dir, "PATH=" + filepath.Dir(d.first.PsqlPath()) + ":" + os.Getenv("PATH"),
 		"SVC_BASE_URL=" + d.apis[d.Host].URL, "SVC_API_KEY=" + key,
 	}
-	return command(ctx, svcName, d.programs.Svc, env, append(args, "--json", "--insecure-http")) // nothing leaves the machine
+	return d.command(ctx, svcName, d.programs.Svc, in, env, append(args, "--json", "--insecure-http")) // nothing leaves the machine
 }
 
 // admin runs one of the operators' commands.
 func (r *run) admin(ctx context.Context, args ...string) (answer, error) {
-	return command(ctx, adminName, r.programs.Pgherd, r.first.OperatorEnvironment(), append([]string{"admin", "--json"}, args...))
+	args = append([]string{"admin", "--json"}, args...)
+	return r.command(ctx, adminName, r.programs.Pgherd, "", r.first.OperatorEnvironment(), args)
 }
 
 // commandTime bounds a command. Those that wait do so for work that goes on beside kills.
 const commandTime = 3 * time.Minute
 
-func command(ctx context.Context, name, program string, env, args []string) (answer, error) {
+// command runs a program. Whether its answer is used or not, it is called as it can be.
+func (r *run) command(ctx context.Context, name, program, in string, env, args []string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	var said, failed bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, &said, &failed
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, strings.NewReader(in), &said, &failed
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return nil, &commandError{name, args, exit.ExitCode(), strings.TrimSpace(failed.String())}
+		ended := &commandError{name, args, exit.ExitCode(), strings.TrimSpace(failed.String())}
+		if ended.misused() {
+			r.broke("a command that the soak does not know how to use", "%v", ended)
+		}
+		return nil, ended
 	}
 	got := answer{}
 	if err == nil && said.Len() > 0 {
@@ -291,7 +300,7 @@ func (d *doing) begins(ctx context.Context, operationID string, ends func(operat
 	d.mu.Lock()
 	d.operations = append(d.operations, b)
 	d.mu.Unlock()
-	if !d.Waits {
+	if !d.Waits || operationID == "" {
 		return
 	}
 	limit, cancel := context.WithTimeout(ctx, commandTime)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,10 +125,15 @@ func (r *run) doctorFindsNone(ctx context.Context) error {
 	return found
 }
 
-// quotasAreExact: as many databases are counted as there are, and backups as many bytes.
+// quotasAreExact: as many databases are counted as there are, and of each as many bytes of backups. That the files have those
+// bytes, backupsRestore finds.
 func (r *run) quotasAreExact(ctx context.Context) error {
+	var wrong error
 	for _, a := range r.accounts {
-		found, err := r.metadata(ctx, "SELECT count(*) FROM databases WHERE account_id = $1 AND status <> 'deleted'", a.ID)
+		const has = `SELECT d.id, d.status, coalesce(sum(b.size_bytes), 0)::text FROM databases d
+			LEFT JOIN backups b ON b.database_id = d.id AND b.trigger <> 'deletion' AND b.deleting_at IS NULL AND b.damaged_at IS NULL
+			WHERE d.account_id = $1 GROUP BY d.id`
+		found, err := r.metadata(ctx, has, a.ID)
 		if err != nil {
 			return err
 		}
@@ -135,12 +141,32 @@ func (r *run) quotasAreExact(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		of, _ := shown["databases"].(map[string]any)
-		if counted := fmt.Sprint(of["used"]); counted != found[0][0] {
-			return fmt.Errorf("account %d has %s databases, and is counted %s", a.number+1, found[0][0], counted)
+		counted, stored := map[string]string{}, 0
+		list, _ := shown["databaseList"].([]any)
+		for _, one := range list {
+			d, _ := one.(map[string]any)
+			counted[answer(d).text("databaseId")] = answer(d).used("backups")
+		}
+		for _, row := range found {
+			if row[1] != string(database.Deleted) {
+				stored++
+			}
+			if said, is := counted[row[0]]; is && said != row[2] {
+				wrong = errors.Join(wrong, fmt.Errorf("database %s has %s bytes of backups, and is counted %s", row[0], row[2], said))
+			}
+		}
+		if said := shown.used("databases"); said != fmt.Sprint(stored) {
+			wrong = errors.Join(wrong, fmt.Errorf("account %d has %d databases, and is counted %s", a.number+1, stored, said))
 		}
 	}
-	return nil
+	return wrong
+}
+
+// used is what is used of a quota that an answer tells of.
+func (a answer) used(of string) string {
+	fields, _ := a[of].(map[string]any)
+	number, _ := fields["used"].(float64)
+	return strconv.FormatFloat(number, 'f', -1, 64)
 }
 
 // operationsHaveEnded: each operation is final, with one event where its kind has any, and one entry of the log.
@@ -155,9 +181,16 @@ func (r *run) operationsHaveEnded(ctx context.Context) error {
 			WHERE o.kind IN ('backup', 'restore', 'clone', 'delete', 'recover', 'extension') AND o.finished_at IS NOT NULL
 			GROUP BY o.id HAVING count(e.id) <> 1`,
 		"its entries in the log are not one": `SELECT o.id, o.kind, count(a.id)::text FROM operations o LEFT JOIN audit_entries a
-			ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
+			ON a.details->>'operationId' = o.id::text
 			AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE o.kind || '.finished' END
-			WHERE o.kind IN ('backup', 'extension') GROUP BY o.id HAVING count(a.id) <> 1`,
+			WHERE o.kind NOT IN ('create', 'lifecycle', 'delete', 'recover', 'purge') GROUP BY o.id HAVING count(a.id) <> 1`,
+		"its database's log does not say so often that it was carried out": `SELECT min(o.id::text), o.kind,
+			count(*) || ' operations, ' || coalesce(max(said.times), 0) || ' entries' FROM operations o
+			CROSS JOIN LATERAL (SELECT count(*) AS times FROM audit_entries a WHERE a.database_id = o.database_id AND a.action = ANY (
+				CASE o.kind WHEN 'create' THEN ARRAY['database.created'] WHEN 'delete' THEN ARRAY['database.deleted']
+				ELSE ARRAY['database.started', 'database.stopped', 'database.restarted'] END)) said
+			WHERE o.kind IN ('create', 'delete', 'lifecycle') AND o.status = 'succeeded'
+			GROUP BY o.database_id, o.kind HAVING count(*) <> max(said.times)`,
 	} {
 		found, err := r.metadata(ctx, query)
 		if err != nil {

@@ -5,8 +5,6 @@ package soak
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 
 	"github.com/pgherd/pgherd/acceptance/soak/plan"
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -49,7 +47,7 @@ var operatorDeeds = map[plan.Do]deed{
 	"exchange the key ring's key": {operator: func(d *doing) [][]string {
 		seen := [][]string{{"secrets", "keys"}, {"secrets", "hosts"}}
 		if d.Choice%2 == 0 {
-			return append(seen, []string{"secrets", "rotate", "--settle", "1s"}, []string{"secrets", "prune"})
+			return append(seen, []string{"secrets", "rotate"}, []string{"secrets", "prune", "--settle", "1s"})
 		}
 		return append(seen, []string{"secrets", "stage"}, among(d, []string{"secrets", "unstage"}, []string{"secrets", "promote"}))
 	}},
@@ -83,7 +81,7 @@ var operatorDeeds = map[plan.Do]deed{
 			{"member", "list", "--database", of}, {"database", "movable", "--database", of}, {"enroll", "list"}, {"legacy-roles", "list"},
 			{"account", "list"}, {"server", "list"}, {"server", "show", "--server", d.serverID()},
 			{"server", "check", "--server", d.serverID()}, {"database", "list"}, {"backup", "list"}, {"operation", "list"},
-			{"change", "list"}, {"audit", "list", "--account", d.by.ID}, {"usage"},
+			{"change", "list", "--database", of}, {"audit", "list", "--account", d.by.ID}, {"usage"},
 			{"key", "list", "--account", d.by.ID}, {"storage", "check"}, {"feature", "list"}, {"user", "sessions", "--email", d.by.Email},
 			{"ci-namespace", "list"}, {"operator", "list"}, {"extensions", "list"},
 		}
@@ -92,7 +90,7 @@ var operatorDeeds = map[plan.Do]deed{
 
 // lastDatabase is the one that the account has made last.
 func (d *doing) lastDatabase() string {
-	last := ""
+	last := nobody
 	for _, t := range d.all(plan.Database, plan.Single) {
 		if t.account == d.by && t.known() != "" {
 			last = t.known()
@@ -172,8 +170,8 @@ var looks = map[plan.Do]deed{
 				[]string{"managed", "custom-list", of}, []string{"legacy-roles", "list", of}, []string{"managed", "logins", of},
 				[]string{"connect", of}, []string{"operations", "get", d.lastOperation()})
 		},
-		pages: func(ctx context.Context, d *doing) error {
-			return d.browse(ctx, "/databases/"+d.on.known(), "/databases/"+d.on.known()+"/backups")
+		pages: func(ctx context.Context, d *doing) (answer, error) {
+			return nil, d.browse(ctx, "/databases/"+d.on.known(), "/databases/"+d.on.known()+"/backups")
 		},
 	},
 	"read an account": {
@@ -196,35 +194,8 @@ var looks = map[plan.Do]deed{
 				[]string{"webhooks", "list"},
 				[]string{"trusts", "namespaces"}, []string{"trusts", "list", "soak"}, []string{"auth", "status"})
 		},
-		pages: func(ctx context.Context, d *doing) error { return d.browse(ctx, "/", "/deleted", "/webhooks") },
+		pages: func(ctx context.Context, d *doing) (answer, error) {
+			return nil, d.browse(ctx, "/", "/databases/deleted", "/webhooks")
+		},
 	},
-}
-
-// browse reads pages in the session of the account's owner. None shows a secret that was told elsewhere.
-func (d *doing) browse(ctx context.Context, paths ...string) error {
-	d.by.browsing.Lock()
-	browser := d.by.browsers[d.Host]
-	d.by.browsing.Unlock()
-	for _, path := range paths {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.dashboards[d.Host].URL+path, nil)
-		if err != nil {
-			return err
-		}
-		response, err := browser.Do(request)
-		if err != nil {
-			return err
-		}
-		page, err := io.ReadAll(response.Body)
-		_ = response.Body.Close() // it was read to its end, or broke off
-		if err != nil {
-			return err
-		}
-		for _, secret := range d.secrets.In(page) {
-			d.broke("secrets on pages", "step %d: %s holds %s", d.step, path, secret)
-		}
-		if response.StatusCode >= http.StatusInternalServerError {
-			return fmt.Errorf("%s: %s", path, response.Status)
-		}
-	}
-	return nil
 }

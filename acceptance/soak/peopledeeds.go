@@ -82,7 +82,7 @@ var peopleDeeds = map[plan.Do]deed{
 		},
 		svc: func(d *doing) []string { return []string{"members", "remove", d.in.known(), d.on.known(), "--yes"} },
 		operator: func(d *doing) [][]string {
-			return [][]string{{"member", "remove", "--database", d.in.known(), "--email", d.neighbour(), "--reason", because}}
+			return [][]string{{"member", "remove", "--database", d.in.known(), "--email", d.neighbour()}}
 		},
 		wants: func(d *doing) []wish { return []wish{{fact: d.in.fact("member " + d.neighbour()), value: gone}} },
 	},
@@ -187,7 +187,10 @@ var peopleDeeds = map[plan.Do]deed{
 		operator: func(d *doing) [][]string {
 			return [][]string{
 				{"user", "create", "--email", d.stranger(d.step), "--name", d.name},
-				{"user", "invite", "--email", "invited-" + d.stranger(d.step), "--print", "--dashboard-url", d.dashboards[0].URL},
+				{
+					"user", "invite", "--email", "invited-" + d.stranger(d.step), "--name", d.name, "--print", "--dashboard-url",
+					d.dashboards[0].URL,
+				},
 				{"operator", "add", "--email", d.stranger(d.step)}, {"operator", "remove", "--email", d.stranger(d.step)},
 			}
 		},

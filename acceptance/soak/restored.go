@@ -8,7 +8,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/soak/model"
@@ -62,8 +64,15 @@ func (r *run) restores(ctx context.Context, t *thing, b wire.Backup, held model.
 	if err != nil {
 		return err
 	}
-	dump, err := plain(file)
+	stored, err := io.ReadAll(file)
 	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if int64(len(stored)) != b.SizeBytes {
+		return fmt.Errorf("it has %d bytes, and is counted %d", len(stored), b.SizeBytes)
+	}
+	dump, err := plain(bytes.NewReader(stored))
+	if err != nil {
 		return err
 	}
 	for _, statement := range []string{"DROP DATABASE IF EXISTS " + bare, "CREATE DATABASE " + bare + " TEMPLATE template0"} {
@@ -102,19 +111,30 @@ func (r *run) momentsRestore(ctx context.Context) error {
 	if len(candidates) == 0 {
 		return nil // a plan that was made smaller has deleted them all
 	}
-	var wrong error
+	wrong := make([]error, moments)
+	var looking sync.WaitGroup
+	free := make(chan struct{}, atOnce)
 	for n := range moments {
-		t := candidates[r.chance.IntN(len(candidates))]
+		t, share := candidates[r.chance.IntN(len(candidates))], r.chance.Float64()
 		r.looks++
-		if err := r.haveBack(ctx, t, fmt.Sprintf("soak-look-%d", r.looks)); err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("moment %d, of %s (step %d): %w", n+1, t.name, t.step, err))
-		}
+		name := fmt.Sprintf("soak-look-%d", r.looks)
+		free <- struct{}{}
+		looking.Go(func() {
+			defer func() { <-free }()
+			if err := r.haveBack(ctx, t, share, name); err != nil {
+				wrong[n] = fmt.Errorf("moment %d, of %s (step %d): %w", n+1, t.name, t.step, err)
+			}
+		})
 	}
-	return wrong
+	looking.Wait()
+	return errors.Join(wrong...)
 }
 
-// haveBack clones a database as it was at a random second, and compares that.
-func (r *run) haveBack(ctx context.Context, t *thing, name string) error {
+// atOnce is how many moments are looked at at a time: a server makes few clones at a time.
+const atOnce = 4
+
+// haveBack clones a database as it was at a second, after a share of the time that can be had back, and compares that.
+func (r *run) haveBack(ctx context.Context, t *thing, share float64, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, resting)
 	defer cancel()
 	c := r.client(t.account, 0)
@@ -125,8 +145,10 @@ func (r *run) haveBack(ctx context.Context, t *thing, name string) error {
 	if window.From == nil || window.To == nil {
 		return errors.New("no moment can be had back")
 	}
-	seconds := int(window.To.Sub(*window.From).Seconds())
-	at := window.From.Add(time.Duration(r.chance.IntN(max(seconds, 1))) * time.Second)
+	at := window.From.Add(time.Duration(share * float64(window.To.Sub(*window.From)))).Truncate(time.Second)
+	if at.Before(*window.From) {
+		at = *window.From
+	}
 	for _, gap := range window.Gaps {
 		if at.After(gap.From) && at.Before(gap.To) {
 			at = gap.To

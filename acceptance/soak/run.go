@@ -43,11 +43,12 @@ type run struct {
 // customer is an account with its owner and keys.
 type customer struct {
 	stack.Account
-	number   int
-	ci       string
-	hook     wire.WebhookSecret // hears of everything
-	browsers []*http.Client     // logged in, one at each dashboard
-	browsing sync.Mutex
+	number    int
+	ci        string             // the key of a pipeline
+	namespace id.NamespaceID     // the pipeline's
+	hook      wire.WebhookSecret // hears of everything
+	browsers  []*http.Client     // logged in, one at each dashboard
+	browsing  sync.Mutex
 }
 
 // thing is what a step has made.
@@ -132,6 +133,11 @@ func (r *run) newAccount(ctx context.Context, n int) (*customer, error) {
 		return nil, err
 	}
 	r.secrets.Add(a.ci, "the CI key of account "+fmt.Sprint(n+1))
+	namespaces, err := r.client(a, 0).CINamespaces.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.namespace = namespaces[0].ID
 	a.hook, err = r.client(a, 0).Webhooks.Create(ctx, wire.CreateWebhook{URL: r.receiver.URL + a.path()})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pgherd/pgherd/acceptance/objectstore"
+	"github.com/pgherd/pgherd/acceptance/oidcissuer"
 	"github.com/pgherd/pgherd/acceptance/soak/machines"
 	"github.com/pgherd/pgherd/acceptance/soak/model"
 	"github.com/pgherd/pgherd/acceptance/soak/plan"
@@ -26,7 +27,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-// elsewhere is a public address, of somebody who receives webhooks. In the soak's network it leads to the driver.
+// elsewhere is a public address, of who receives webhooks and who issues tokens. In the soak's network it leads to the driver.
 const elsewhere = "20.30.40.50"
 
 // The room on the small disks, in bytes. A server has its databases and what it dumps and restores there; the store has backups
@@ -53,6 +54,7 @@ type world struct {
 	batches          []*stack.Host
 	store            *objectstore.Server
 	receiver         *webhooks.Receiver
+	issuer           *oidcissuer.Issuer // of a CI system's tokens
 	secrets          *model.Canaries
 	http             *http.Client
 	stop             context.CancelFunc
@@ -109,7 +111,10 @@ func (w *world) connect(context.Context) (err error) {
 			return err
 		}
 	}
-	w.receiver, err = webhooks.ListenAt(filepath.Join(w.dir, "receiver"), elsewhere)
+	if w.receiver, err = webhooks.ListenAt(w.path("elsewhere"), elsewhere); err != nil {
+		return err
+	}
+	w.issuer, err = oidcissuer.StartAt(w.path("elsewhere"), elsewhere)
 	return err
 }
 
@@ -131,7 +136,7 @@ func (w *world) nameMachines() error {
 	return unix.Mount(file, "/etc/hosts", "", unix.MS_BIND, "")
 }
 
-// place is a machine as the stack takes it. Programs there go by the machine's clock, and trust who receives webhooks.
+// place is a machine as the stack takes it. Programs there go by the machine's clock, and trust who is elsewhere.
 func (w *world) place(name plan.Part) stack.Place {
 	m := w.machines[name]
 	p := stack.Place{Address: m.Address, Name: domain(name), Start: m.Start}
@@ -256,6 +261,9 @@ func (w *world) end() (err error) {
 	}
 	if w.store != nil {
 		w.store.Kill()
+	}
+	if w.issuer != nil {
+		w.issuer.Stop()
 	}
 	if w.receiver != nil {
 		err = errors.Join(err, w.receiver.Close())

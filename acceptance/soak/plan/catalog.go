@@ -63,33 +63,33 @@ var Catalog = []Capability{
 	{Do: "create a single-login database", Weight: 5, Makes: Single, Never: true, Ways: map[Way][]string{
 		API: {"createDatabase"}, Svc: {"svc databases create"}, Operator: {"database create"}}},
 	{Do: "stop", Weight: 3, On: each, In: running, Leaves: Stopped, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseLifecycle"}, Svc: {"svc databases stop"}, Operator: {"database stop"}}},
+		API: {"setDatabaseLifecycle"}, Dashboard: {"setDatabaseLifecycle"}, Svc: {"svc databases stop"}, Operator: {"database stop"}}},
 	{Do: "start", Weight: 5, On: each, In: []Phase{Stopped}, Leaves: There, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseLifecycle"}, Svc: {"svc databases start"},
+		API: {"setDatabaseLifecycle"}, Dashboard: {"setDatabaseLifecycle"}, Svc: {"svc databases start"},
 		Operator: {"database start"}}},
 	{Do: "restart", Weight: 2, On: each, In: running, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseLifecycle"}, Svc: {"svc databases restart"}}},
+		API: {"setDatabaseLifecycle"}, Dashboard: {"setDatabaseLifecycle"}, Svc: {"svc databases restart"}}},
 	{Do: "label", Weight: 2, On: both, In: standing, Never: true, Ways: map[Way][]string{
-		API: {"setDatabaseEnvironment"}, Svc: {"svc databases environment"}}},
+		API: {"setDatabaseEnvironment"}, Dashboard: {"setDatabaseEnvironment"}, Svc: {"svc databases environment"}}},
 	{Do: "choose daily backups", Weight: 2, On: both, In: standing, Never: true, Ways: map[Way][]string{
-		API: {"setBackupPolicy"}, Svc: {"svc databases backup-policy"}}},
+		API: {"setBackupPolicy"}, Dashboard: {"setBackupPolicy"}, Svc: {"svc databases backup-policy"}}},
 	{Do: "choose query timeouts", Weight: 3, On: []Thing{Database, Single}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"setQueryTimeouts"}, Svc: {"svc databases timeouts-set"}}},
+		API: {"setQueryTimeouts"}, Dashboard: {"setQueryTimeouts"}, Svc: {"svc databases timeouts-set"}}},
 	{Do: "install an extension", Weight: 2, On: []Thing{Database}, In: running, Ways: map[Way][]string{
-		API: {"changeExtension", "getExtensionOperation"},
+		API: {"changeExtension", "getExtensionOperation"}, Dashboard: {"changeExtension"},
 		Svc: {"svc databases extensions install", "svc databases extensions status"}}},
 	{Do: "upgrade an extension", Weight: 1, On: []Thing{Database}, In: running, Ways: map[Way][]string{
 		API: {"changeExtension"}, Svc: {"svc databases extensions upgrade"}}},
 	{Do: "delete", Weight: 4, On: both, In: standing, Leaves: Deleted, Ways: map[Way][]string{
-		API: {"deleteDatabase"}, Svc: {"svc databases delete"}}},
+		API: {"deleteDatabase"}, Dashboard: {"deleteDatabase"}, Svc: {"svc databases delete"}}},
 	{Do: "recover", Weight: 5, On: each, In: []Phase{Deleted}, Leaves: There, Ways: map[Way][]string{
-		API: {"recoverDatabase"}, Svc: {"svc databases recover"}}},
+		API: {"recoverDatabase"}, Dashboard: {"recoverDatabase"}, Svc: {"svc databases recover"}}},
 	{Do: "download a deletion backup", Weight: 2, On: both, In: []Phase{Deleted}, Never: true, Ways: map[Way][]string{
 		API: {"downloadDeletionBackup"}}},
 	{Do: "allow a network", Weight: 3, On: both, In: running, Makes: Entry, Never: true, Ways: map[Way][]string{
-		API: {"addAllowlistEntry"}, Svc: {"svc databases allowlist add"}}},
+		API: {"addAllowlistEntry"}, Dashboard: {"addAllowlistEntry"}, Svc: {"svc databases allowlist add"}}},
 	{Do: "disallow a network", Weight: 2, On: []Thing{Entry}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
-		API: {"removeAllowlistEntry"}, Svc: {"svc databases allowlist remove"}}},
+		API: {"removeAllowlistEntry"}, Dashboard: {"removeAllowlistEntry"}, Svc: {"svc databases allowlist remove"}}},
 
 	// Data
 	{Do: "write", Weight: 30, On: each, In: running, Never: true, Ways: map[Way][]string{SQL: nil}},
@@ -98,13 +98,13 @@ var Catalog = []Capability{
 
 	// Backups, restores, clones
 	{Do: "back up", Weight: 8, On: both, In: standing, Makes: Backup, Ways: map[Way][]string{
-		API: {"startBackup"}, Svc: {"svc backups create"}, Operator: {"database backup"}}},
+		API: {"startBackup"}, Dashboard: {"startBackup"}, Svc: {"svc backups create"}, Operator: {"database backup"}}},
 	{Do: "download", Weight: 3, On: []Thing{Backup}, In: running, Never: true, Ways: map[Way][]string{
 		API: {"downloadBackup"}, Svc: {"svc backups download"}}},
 	{Do: "prove a backup", Weight: 1, On: []Thing{Backup}, In: running, Never: true, Ways: map[Way][]string{
 		API: {"getBackupCertificate", "listCertificateKeys"}, Svc: {"svc backups certificate"}}},
 	{Do: "delete a backup", Weight: 2, On: []Thing{Backup}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
-		API: {"deleteBackup"}, Svc: {"svc backups delete"}}},
+		API: {"deleteBackup"}, Dashboard: {"deleteBackup"}, Svc: {"svc backups delete"}}},
 	{Do: "restore", Weight: 3, On: []Thing{Backup}, In: running, Ways: map[Way][]string{
 		API: {"restoreBackup", "reserveManagedRestore", "advanceManagedRestore"}, Svc: {"svc backups restore"},
 		Operator: {"database restore"}}},
@@ -125,28 +125,28 @@ var Catalog = []Capability{
 	{Do: "find a moment", Weight: 1, On: both, In: running, Ways: map[Way][]string{
 		API: {"findMoment"}, Svc: {"svc databases bisect"}}},
 	{Do: "cancel what is open", Weight: 3, On: both, In: standing, Never: true, Ways: map[Way][]string{
-		API: {"cancelOperation"}, Svc: {"svc operations cancel"}, Operator: {"operation cancel"}}},
+		API: {"cancelOperation"}, Dashboard: {"cancelOperation"}, Svc: {"svc operations cancel"}, Operator: {"operation cancel"}}},
 
 	// Logins
 	{Do: "create a role", Weight: 7, On: []Thing{Database}, In: running, Makes: Role, Never: true, Ways: map[Way][]string{
 		API: {"createRole", "prepareRole", "admitRole"},
 		Svc: {"svc managed custom-create", "svc managed custom-prepare", "svc managed custom-admit"}}},
 	{Do: "rename a role", Weight: 1, On: []Thing{Role}, In: []Phase{There, Revoked}, Never: true, Ways: map[Way][]string{
-		API: {"renameRole"}, Svc: {"svc managed custom-rename"}}},
+		API: {"renameRole"}, Dashboard: {"renameRole"}, Svc: {"svc managed custom-rename"}}},
 	{Do: "reveal a role", Weight: 3, On: []Thing{Role}, In: running, Never: true, Ways: map[Way][]string{
 		API: {"revealRole"}, Svc: {"svc managed custom-credentials"}}},
 	{Do: "rotate a role", Weight: 5, On: []Thing{Role}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"changeRole", "getRoleChange", "continueRoleChange"},
+		API: {"changeRole", "getRoleChange", "continueRoleChange"}, Dashboard: {"changeRole"},
 		Svc: {"svc managed custom-rotate", "svc managed custom-change"}}},
 	{Do: "revoke a role", Weight: 2, On: []Thing{Role}, In: running, Leaves: Revoked, Never: true, Ways: map[Way][]string{
-		API: {"changeRole"}, Svc: {"svc managed custom-revoke"}}},
+		API: {"changeRole"}, Dashboard: {"changeRole"}, Svc: {"svc managed custom-revoke"}}},
 	{Do: "delete a role", Weight: 2, On: []Thing{Role}, In: []Phase{There, Revoked}, Leaves: Gone, Never: true,
 		Ways: map[Way][]string{
 			API: {"deleteRole", "removeRole"}, Svc: {"svc managed custom-delete"}}},
 	{Do: "activate for roles", Weight: 2, On: []Thing{Single}, In: []Phase{There, Opted}, Never: true, Ways: map[Way][]string{
 		Operator: {"legacy-roles deactivate", "legacy-roles activate"}}},
 	{Do: "opt in for roles", Weight: 3, On: []Thing{Single}, In: running, Leaves: Opted, Never: true, Ways: map[Way][]string{
-		API: {"optInLegacyRoles"}, Svc: {"svc legacy-roles opt-in"}}},
+		API: {"optInLegacyRoles"}, Dashboard: {"optInLegacyRoles"}, Svc: {"svc legacy-roles opt-in"}}},
 	{Do: "create a legacy role", Weight: 3, On: []Thing{Single}, In: []Phase{Opted}, Makes: LegacyRole, Never: true,
 		Ways: map[Way][]string{
 			API: {"createLegacyRole", "prepareLegacyRole", "admitLegacyRole", "reconcileLegacyRole"},
@@ -175,30 +175,30 @@ var Catalog = []Capability{
 
 	// People, keys, webhooks
 	{Do: "add a member", Weight: 2, On: both, In: running, Makes: Member, Never: true, Ways: map[Way][]string{
-		API: {"addMember"}, Svc: {"svc members add"}}},
+		API: {"addMember"}, Dashboard: {"addMember"}, Svc: {"svc members add"}}},
 	{Do: "change a member", Weight: 1, On: []Thing{Member}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"setMemberRole"}, Svc: {"svc members update"}}},
+		API: {"setMemberRole"}, Dashboard: {"setMemberRole"}, Svc: {"svc members update"}}},
 	{Do: "remove a member", Weight: 1, On: []Thing{Member}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
-		API: {"removeMember"}, Svc: {"svc members remove"}, Operator: {"member remove"}}},
+		API: {"removeMember"}, Dashboard: {"removeMember"}, Svc: {"svc members remove"}, Operator: {"member remove"}}},
 	{Do: "invite", Weight: 2, On: both, In: running, Makes: Invitation, Never: true, Ways: map[Way][]string{
-		API: {"addMember"}, Svc: {"svc members add"}}},
+		API: {"addMember"}, Dashboard: {"addMember"}, Svc: {"svc members add"}}},
 	{Do: "invite again", Weight: 1, On: []Thing{Invitation}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"resendInvitation"}, Svc: {"svc invitations resend"}}},
+		API: {"resendInvitation"}, Dashboard: {"resendInvitation"}, Svc: {"svc invitations resend"}}},
 	{Do: "accept an invitation", Weight: 1, On: []Thing{Invitation}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
 		API: {"acceptInvitation"}}},
 	{Do: "withdraw an invitation", Weight: 1, On: []Thing{Invitation}, In: running, Leaves: Gone, Never: true,
 		Ways: map[Way][]string{
-			API: {"deleteInvitation"}, Svc: {"svc invitations remove"}}},
+			API: {"deleteInvitation"}, Dashboard: {"deleteInvitation"}, Svc: {"svc invitations remove"}}},
 	{Do: "add a webhook", Weight: 2, Makes: Webhook, Never: true, Ways: map[Way][]string{
 		API: {"createWebhook"}, Svc: {"svc webhooks create"}}},
 	{Do: "try a webhook", Weight: 2, On: []Thing{Webhook}, In: running, Never: true, Ways: map[Way][]string{
-		API: {"testWebhook", "listDeliveryAttempts", "redeliverEvent"},
+		API: {"testWebhook", "listDeliveryAttempts", "redeliverEvent"}, Dashboard: {"testWebhook"},
 		Svc: {"svc webhooks test", "svc webhooks deliveries", "svc webhooks redeliver"}}},
 	{Do: "rotate a webhook", Weight: 2, On: []Thing{Webhook}, In: []Phase{There, Stopped}, Leaves: There, Never: true,
 		Ways: map[Way][]string{
 			API: {"rotateWebhookSecret"}, Svc: {"svc webhooks rotate"}}},
 	{Do: "disable a webhook", Weight: 1, On: []Thing{Webhook}, In: running, Leaves: Stopped, Never: true, Ways: map[Way][]string{
-		API: {"disableWebhook"}, Svc: {"svc webhooks disable"}}},
+		API: {"disableWebhook"}, Dashboard: {"disableWebhook"}, Svc: {"svc webhooks disable"}}},
 	{Do: "make a key", Weight: 2, Makes: Key, Never: true, Ways: map[Way][]string{Operator: {"key create", "key set"}}},
 	{Do: "replace a key", Weight: 1, On: []Thing{Key}, In: running, Never: true, Ways: map[Way][]string{Operator: {"key replace"}}},
 	{Do: "revoke a key", Weight: 1, On: []Thing{Key}, In: running, Leaves: Gone, Never: true, Ways: map[Way][]string{
@@ -206,6 +206,9 @@ var Catalog = []Capability{
 
 	{Do: "make and revoke a CI key", Weight: 1, Never: true, Ways: map[Way][]string{
 		Operator: {"ci-namespace create", "ci-key create", "ci-key revoke", "ci-key list", "ci-trust list", "ci-namespace revoke"}}},
+	{Do: "exchange a CI token", Weight: 2, Never: true, Ways: map[Way][]string{
+		API: {"addTrust", "exchangeToken", "removeTrust"}, Svc: {"svc trusts add", "svc auth ci", "svc trusts remove"},
+		Operator: {"ci-trust add", "ci-trust remove"}}},
 	{Do: "make a user", Weight: 1, Never: true, Ways: map[Way][]string{
 		Operator: {"user create", "user invite", "operator add", "operator remove"}}},
 	{Do: "log in anew", Weight: 1, Never: true, Ways: map[Way][]string{

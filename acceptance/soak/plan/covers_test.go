@@ -20,12 +20,9 @@ import (
 var without = map[plan.Way]map[string]string{
 	plan.API: {
 		"confirmUpgrade": "there is an upgrade to confirm only between servers of two versions",
-		"exchangeToken":  "it takes an issuer of tokens, which the soak does not have", "addTrust": "as exchangeToken",
-		"removeTrust": "as exchangeToken",
 	},
 	plan.Svc: {
 		"svc auth login": "the account's key is in the environment", "svc auth logout": "as svc auth login",
-		"svc auth ci": "as exchangeToken", "svc trusts add": "as exchangeToken", "svc trusts remove": "as exchangeToken",
 		"svc completion bash": "it asks nobody", "svc completion zsh": "it asks nobody", "svc completion fish": "it asks nobody",
 		"svc webhooks verify": "it asks nobody", "svc databases confirm-upgrade": "as confirmUpgrade",
 		"svc psql": "it is psql, with what svc connect prints", "svc operations wait": "what waits is run with --wait",
@@ -41,8 +38,8 @@ var without = map[plan.Way]map[string]string{
 		"database recover": unlost, "database finish-deletion": unlost, "backup adopt": unlost, "backup forget": unlost,
 		"metadata confirm": unlost, "installation rebuild": unlost, "server recover": unlost, "server remove": unlost,
 		"server archive-key":       "it shows the key by which a lost server comes back",
-		"database confirm-upgrade": "as confirmUpgrade", "ci-trust add": "as exchangeToken", "ci-trust remove": "as exchangeToken",
-		"user unlink-sign-on": "as exchangeToken",
+		"database confirm-upgrade": "as confirmUpgrade",
+		"user unlink-sign-on":      "nobody in a soak logs in by a provider's",
 	},
 }
 
