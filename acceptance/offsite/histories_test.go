@@ -2,7 +2,6 @@ package offsite
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"io"
 	"maps"
@@ -14,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/backupfiles"
@@ -81,26 +82,17 @@ func TestHistories(t *testing.T) {
 	// While moments are had back, the ledger is written to: a segment a second would be more than a busy machine stores.
 	configure(t, s, "archive_timeout", "'60s'")
 	began = time.Now()
-	type target struct {
-		*history
-		at   time.Time
-		name backup.Filename
-	}
-	list := make(chan target)
-	var checks sync.WaitGroup
-	for range 2 { // as many are had back at a time
-		checks.Go(func() {
-			for x := range list {
-				x.check(t, s, x.at, x.name)
-			}
-		})
-	}
+	var checks errgroup.Group
+	checks.SetLimit(2) // as many are had back at a time
 	for n := range targets {
 		h := histories[n%len(histories)]
-		list <- target{h, h.moment(random), backup.FilenameAt(time.Unix(int64(n), 0))}
+		at, name := h.moment(random), backup.FilenameAt(time.Unix(int64(n), 0))
+		checks.Go(func() error { // one that ends its goroutine keeps no other one waiting
+			h.check(t, s, at, name)
+			return nil
+		})
 	}
-	close(list)
-	checks.Wait()
+	check.NoError(t, checks.Wait())
 	t.Logf("%d moments in %s", targets, since(began))
 }
 
@@ -183,7 +175,8 @@ func (h *history) numbers(t *testing.T, s *agenttest.Stack, name backup.Filename
 	set := backupfiles.Set{
 		Folder: filepath.Join(s.Config.BackupDir, "passing"), Database: h.of.DatabaseID(), Filename: name, Key: agenttest.BackupKey,
 	}
-	file := check.Must(gzip.NewReader(bytes.NewReader(check.Must(set.Read(backupfiles.Data))(t))))(t)
+	file := check.Must(zstd.NewReader(bytes.NewReader(check.Must(set.Read(backupfiles.Data))(t))))(t)
+	defer file.Close()
 	_, rows, found := strings.Cut(string(check.Must(io.ReadAll(file))(t)), "COPY public.history (number) FROM stdin;\n")
 	if !found {
 		t.Fatal("the file has no such table")
