@@ -183,7 +183,12 @@ func (r *run) operationsHaveEnded(ctx context.Context) error {
 		"its entries in the log are not one": `SELECT o.id, o.kind, count(a.id)::text FROM operations o LEFT JOIN audit_entries a
 			ON a.details->>'operationId' = o.id::text
 			AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE o.kind || '.finished' END
-			WHERE o.kind NOT IN ('create', 'lifecycle', 'delete', 'recover', 'purge') GROUP BY o.id HAVING count(a.id) <> 1`,
+			WHERE o.kind NOT IN ('create', 'lifecycle', 'delete', 'recover', 'purge', 'rotate', 'revoke', 'expire')
+			GROUP BY o.id HAVING count(a.id) <> 1`,
+		"its change is not in the log once": `SELECT o.id, o.kind, count(a.id)::text FROM operations o LEFT JOIN audit_entries a
+			ON a.details->>'operationId' = o.id::text
+			AND a.action IN ('role.rotated', 'role.revoked', 'role.expired', 'login.rotated')
+			WHERE o.kind IN ('rotate', 'revoke', 'expire') AND o.status = 'succeeded' GROUP BY o.id HAVING count(a.id) <> 1`,
 		"its database's log does not say so often that it was carried out": `SELECT min(o.id::text), o.kind,
 			count(*) || ' operations, ' || coalesce(max(said.times), 0) || ' entries' FROM operations o
 			CROSS JOIN LATERAL (SELECT count(*) AS times FROM audit_entries a WHERE a.database_id = o.database_id AND a.action = ANY (

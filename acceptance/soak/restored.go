@@ -10,8 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/acceptance/soak/model"
 	"github.com/pgherd/pgherd/acceptance/soak/plan"
@@ -111,26 +112,34 @@ func (r *run) momentsRestore(ctx context.Context) error {
 	if len(candidates) == 0 {
 		return nil // a plan that was made smaller has deleted them all
 	}
-	wrong := make([]error, moments)
-	var looking sync.WaitGroup
-	free := make(chan struct{}, atOnce)
+	type look struct {
+		number int
+		share  float64
+	}
+	looks := map[*thing][]look{}
 	for n := range moments {
-		t, share := candidates[r.chance.IntN(len(candidates))], r.chance.Float64()
-		r.looks++
-		name := fmt.Sprintf("soak-look-%d", r.looks)
-		free <- struct{}{}
-		looking.Go(func() {
-			defer func() { <-free }()
-			if err := r.haveBack(ctx, t, share, name); err != nil {
-				wrong[n] = fmt.Errorf("moment %d, of %s (step %d): %w", n+1, t.name, t.step, err)
+		t := candidates[r.chance.IntN(len(candidates))]
+		looks[t] = append(looks[t], look{n, r.chance.Float64()})
+	}
+	wrong := make([]error, moments)
+	var looking errgroup.Group
+	looking.SetLimit(atOnce)
+	for t, list := range looks {
+		looking.Go(func() error {
+			for _, l := range list { // a database has one operation at a time
+				if err := r.haveBack(ctx, t, l.share, fmt.Sprintf("soak-look-%d", r.looks+l.number)); err != nil {
+					wrong[l.number] = fmt.Errorf("moment %d, of %s (step %d): %w", l.number+1, t.name, t.step, err)
+				}
 			}
+			return nil
 		})
 	}
-	looking.Wait()
+	_ = looking.Wait() // each error is kept
+	r.looks += moments
 	return errors.Join(wrong...)
 }
 
-// atOnce is how many moments are looked at at a time: a server makes few clones at a time.
+// atOnce is of how many databases moments are looked at at a time: a server makes few clones at a time.
 const atOnce = 4
 
 // haveBack clones a database as it was at a second, after a share of the time that can be had back, and compares that.
@@ -138,12 +147,16 @@ func (r *run) haveBack(ctx context.Context, t *thing, share float64, name string
 	ctx, cancel := context.WithTimeout(ctx, resting)
 	defer cancel()
 	c := r.client(t.account, 0)
-	window, err := c.Recovery.GetWindow(ctx, t.database())
+	var window wire.RecoveryWindow
+	err := until(ctx, func() (err error) {
+		window, err = c.Recovery.GetWindow(ctx, t.database())
+		if err == nil && (window.From == nil || window.To == nil) { // a copy, or the archive, is not that far yet
+			err = errors.New("no moment can be had back")
+		}
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	if window.From == nil || window.To == nil {
-		return errors.New("no moment can be had back")
 	}
 	at := window.From.Add(time.Duration(share * float64(window.To.Sub(*window.From)))).Truncate(time.Second)
 	if at.Before(*window.From) {
