@@ -131,7 +131,8 @@ func (r *run) quotasAreExact(ctx context.Context) error {
 	var wrong error
 	for _, a := range r.accounts {
 		const has = `SELECT d.id, d.status, coalesce(sum(b.size_bytes), 0)::text FROM databases d
-			LEFT JOIN backups b ON b.database_id = d.id AND b.trigger <> 'deletion' AND b.deleting_at IS NULL AND b.damaged_at IS NULL
+			LEFT JOIN backups b ON b.database_id = d.id AND b.deleting_at IS NULL AND b.damaged_at IS NULL
+				AND (b.trigger <> 'deletion' OR b.expires_at IS NOT NULL) -- that of a deletion counts once it is recovered
 			WHERE d.account_id = $1 GROUP BY d.id`
 		found, err := r.metadata(ctx, has, a.ID)
 		if err != nil {

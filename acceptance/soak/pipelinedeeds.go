@@ -34,7 +34,7 @@ var pipelineDeeds = map[plan.Do]deed{
 			return [][]string{append([]string{"ci-trust", "add", "--namespace", string(d.by.namespace)}, d.trusted()...)}
 		},
 		took: func(ctx context.Context, d *doing, a answer) {
-			switch d.Way { //nolint:exhaustive // the API's has done it all
+			switch d.Way {
 			case plan.Svc:
 				made, err := d.runSvcWith(ctx, d.runToken(), "auth", "ci", "--namespace", string(d.by.namespace))
 				if err == nil {

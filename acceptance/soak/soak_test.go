@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -88,13 +89,15 @@ type seeds struct {
 func (s *seeds) tries(p plan.Plan) {
 	s.Helper()
 	began := time.Now()
-	broken, said := s.carriesOut(p)
+	logs := filepath.Join(s.root, toolchain.Dir, fmt.Sprintf("soak-%d", p.Seed))
+	broken, said := s.carriesOut(p, logs)
 	if len(broken) == 0 {
 		s.Logf("seed %d: %d steps in %s: all holds", p.Seed, len(p.Steps), time.Since(began).Round(time.Second))
 		return
 	}
 	s.Errorf("seed %d: after %s, this does not hold:\n  %s\n%s", p.Seed, time.Since(began).Round(time.Second),
 		strings.Join(broken, "\n  "), end(said))
+	s.Logf("what the processes have logged is in %s", logs)
 	small := s.smaller(p, broken[0])
 	file := filepath.Join(s.root, toolchain.Dir, fmt.Sprintf("soak-%d.json", p.Seed))
 	check.NoError(s, os.WriteFile(file, check.Must(json.MarshalIndent(small, "", "\t"))(s), 0o644))
@@ -116,7 +119,7 @@ func (s *seeds) smaller(p plan.Plan, broken string) plan.Plan {
 		if time.Now().After(until) {
 			return false
 		}
-		again, _ := s.carriesOut(q)
+		again, _ := s.carriesOut(q, "")
 		fails := slices.ContainsFunc(again, func(b string) bool { return strings.HasPrefix(b, invariant+":") })
 		s.Logf("with %d of %d steps it fails: %t", len(q.Steps), len(p.Steps), fails)
 		return fails
@@ -124,8 +127,8 @@ func (s *seeds) smaller(p plan.Plan, broken string) plan.Plan {
 }
 
 // carriesOut runs this program again, in namespaces that end with it, to carry out a plan. It returns what does not hold, and
-// what was logged.
-func (s *seeds) carriesOut(p plan.Plan) (broken []string, said string) {
+// what was said. Where something does not, what the processes have logged is put into the folder logs, unless that is empty.
+func (s *seeds) carriesOut(p plan.Plan, logs string) (broken []string, said string) {
 	s.Helper()
 	dir := check.Must(os.MkdirTemp("", "soak-"))(s)
 	defer os.RemoveAll(dir)
@@ -151,7 +154,29 @@ func (s *seeds) carriesOut(p plan.Plan) (broken []string, said string) {
 	if err != nil {
 		s.Fatalf("the soak itself has failed: %v, %v\n%s", failed, err, end(out.String()))
 	}
+	if len(broken) > 0 && logs != "" {
+		check.NoError(s, keepLogs(dir, logs))
+	}
 	return broken, out.String()
+}
+
+// keepLogs copies the logs below a folder to another one, which has nothing else.
+func keepLogs(from, to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".log" {
+			return err
+		}
+		below, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		kept := filepath.Join(to, below)
+		return errors.Join(err, os.MkdirAll(filepath.Dir(kept), 0o755), os.WriteFile(kept, text, 0o644))
+	})
 }
 
 // order is what the process inside is to do.
