@@ -4,11 +4,13 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
-// timePattern is a time as PostgreSQL takes it, and stores it unchanged: an integer as in C (010 and 0x8 are 8) or a decimal
-// fraction, and its unit. What is a fraction in hexadecimal is not read.
-var timePattern = regexp.MustCompile(`^[\s\v]*([+-]?(?:0[xX][0-9a-fA-F]+|[0-9.]+(?:[eE][+-]?[0-9]+)?))[\s\v]*([a-z]*)[\s\v]*$`)
+// timePattern is a time as PostgreSQL takes it, and stores it unchanged: an integer as in C (010 and 0x8 are 8) or a fraction, in
+// decimal or hexadecimal, and its unit.
+var timePattern = regexp.MustCompile(`^[\s\v]*([+-]?(?:0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*(?:[pP][+-]?[0-9]+)?)?|` +
+	`[0-9.]+(?:[eE][+-]?[0-9]+)?))[\s\v]*([a-z]*)[\s\v]*$`)
 
 // timeUnits are the units in milliseconds, each with the next smaller one, to which PostgreSQL rounds a fraction first.
 var timeUnits = map[string]struct{ one, smaller float64 }{
@@ -33,6 +35,9 @@ func inMilliseconds(value string) int64 {
 func amountOf(text string) float64 {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return float64(n)
+	}
+	if strings.ContainsAny(text, "xX") && !strings.ContainsAny(text, "pP") {
+		text += "p0" // without which Go takes no fraction in hexadecimal
 	}
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
