@@ -211,3 +211,19 @@ func TestWindowsOfAQuietServer(t *testing.T) {
 	}
 	comesBack()
 }
+
+// A moment at which the database was deleted is one of those that can be had back, once it is recovered.
+func TestAMomentOfADeletedDatabaseIsHadBack(t *testing.T) {
+	t.Parallel()
+	x := archived{Stack: agenttest.Archived(t)}
+	x.Started(t.Context(), t)
+	x.StartBouncer(t.Context(), t)
+	x.create(t)
+	check.Must(x.Owner(t, x.of).Exec("INSERT INTO things (name) VALUES ('before')"))(t)
+	x.DoneInTheEnd(t, agenttest.Told(agenttest.NewUUID(), 1, command.Isolate{DatabaseID: x.of.DatabaseID()}))
+	check.NoError(t, x.Super.QueryRow("SELECT clock_timestamp() FROM pg_sleep(0.01)").Scan(&x.at))
+	x.One(t, "SELECT pg_sleep(0.01)::text")
+	x.DoneInTheEnd(t, agenttest.Told(agenttest.NewUUID(), 1, command.Rejoin{DatabaseID: x.of.DatabaseID(), Open: true}))
+	check.Must(x.Owner(t, x.of).Exec("INSERT INTO things (name) VALUES ('after'); DELETE FROM things WHERE name = 'before'"))(t)
+	x.hadBack(t, agenttest.NewUUID())
+}

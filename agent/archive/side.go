@@ -403,13 +403,18 @@ func (s *Side) connect() *sessions.Server {
 // find finds out which database it was then, by what the server says of itself.
 func (s *Side) find(ctx context.Context) error {
 	return s.Server.Admin(s.moment.OperationID, func(db *sql.DB) error {
-		const query = `SELECT p.datname, p.oid::bigint FROM ledger.database l JOIN pg_database p ON p.oid = l.oid WHERE l.id = $1`
+		const query = `SELECT p.datname, p.oid::bigint, p.datallowconn
+			FROM ledger.database l JOIN pg_database p ON p.oid = l.oid WHERE l.id = $1`
 		var oid int64
-		err := db.QueryRowContext(ctx, query, string(s.moment.DatabaseID)).Scan(&s.Database, &oid)
+		var open bool
+		err := db.QueryRowContext(ctx, query, string(s.moment.DatabaseID)).Scan(&s.Database, &oid, &open)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return fault.New(fault.PointNotRecoverable, "the database was not there then")
-		case err != nil:
+		case err == nil && !open:
+			err = s.admit(ctx, db)
+		}
+		if err != nil {
 			return err
 		}
 		for _, has := range s.oids {
@@ -421,6 +426,16 @@ func (s *Side) find(ctx context.Context) error {
 		}
 		return fmt.Errorf("the database had the OID %d then, which was not fetched (%s)", oid, pq.QuoteIdentifier(s.Database))
 	})
+}
+
+// admit lets into a database that was out of service then: it was deleted, and recovered since. A server that is only looked at
+// cannot be changed.
+func (s *Side) admit(ctx context.Context, db *sql.DB) error {
+	if s.hot != nil {
+		return fault.New(fault.PointNotRecoverable, "the database was deleted then; a clone of that moment shows what it held")
+	}
+	_, err := db.ExecContext(ctx, "ALTER DATABASE "+pg.Ident(s.Database)+" ALLOW_CONNECTIONS true")
+	return err
 }
 
 // stop ends the server at once: nothing of it is needed any more.
