@@ -146,6 +146,7 @@ const atOnce = 4
 func (r *run) haveBack(ctx context.Context, t *thing, share float64, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, resting)
 	defer cancel()
+	r.enroll(ctx, t) // its creation may have been lost, or an enrolment
 	c := r.client(t.account, 0)
 	var window wire.RecoveryWindow
 	err := until(ctx, func() (err error) {

@@ -155,10 +155,13 @@ func (s *seeds) carriesOut(p plan.Plan, logs string) (broken []string, said stri
 		s.Fatalf("the soak itself has failed: %v, %v\n%s", failed, err, end(out.String()))
 	}
 	if len(broken) > 0 && logs != "" {
-		check.NoError(s, keepLogs(dir, logs))
+		check.NoError(s, keepLogs(filepath.Join(dir, keptLogs), logs))
 	}
 	return broken, out.String()
 }
+
+// keptLogs is where the process inside puts the logs, most of which are on disks that end with it.
+const keptLogs = "logs"
 
 // keepLogs copies the logs below a folder to another one, which has nothing else.
 func keepLogs(from, to string) error {
@@ -166,6 +169,9 @@ func keepLogs(from, to string) error {
 		return err
 	}
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if path == to {
+			return fs.SkipDir
+		}
 		if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".log" {
 			return err
 		}
@@ -194,6 +200,9 @@ func inside(t *testing.T, dir string) {
 	check.NoError(t, err)
 	for _, what := range slices.Sorted(maps.Keys(came.Done)) {
 		t.Logf("%5d  %s", came.Done[what], what)
+	}
+	if len(came.Broken) > 0 {
+		check.NoError(t, keepLogs(dir, filepath.Join(dir, keptLogs)))
 	}
 	text := check.Must(json.Marshal(append([]string{}, came.Broken...)))(t)
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "broken.json"), text, 0o600))
