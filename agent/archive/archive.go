@@ -96,8 +96,10 @@ const sidesAtOnce = 2
 const (
 	lookAt = time.Minute // the pause between two looks at what is due
 	again  = 10 * time.Second
-	// copyAgain is the pause after a copy that failed: it costs what a whole one does.
-	copyAgain = 5 * time.Minute
+	// copyAgain is the longest pause after a copy that failed, and failedShare how many times as long as that took: one that failed
+	// at once has cost nothing, and without a copy no moment can be had back.
+	copyAgain   = 5 * time.Minute
+	failedShare = 10
 )
 
 // New makes an archive. Nothing is done before Run.
@@ -142,13 +144,19 @@ func (a *Archive) Run(ctx context.Context) {
 			end()
 		}
 		if a.found(err); err == nil {
+			began := time.Now()
 			if pause, err = lookAt, a.copyDue(ctx); err != nil {
-				pause = copyAgain
+				pause = afterFailed(time.Since(began))
 			}
 			a.found(err)
 		}
 		return pause, err
 	})
+}
+
+// afterFailed is the pause after a copy that failed and took so long.
+func afterFailed(took time.Duration) time.Duration {
+	return min(max(again, failedShare*took), copyAgain)
 }
 
 // found keeps what is wrong, for who asks.

@@ -166,3 +166,14 @@ func TestHowManySegmentsFollowACopy(t *testing.T) {
 		}
 	}
 }
+
+// A copy that failed at once is made again soon, and one that has taken long in minutes.
+func TestTheNextTryOfACopy(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: again, time.Second: again, 6 * time.Second: time.Minute, time.Minute: copyAgain, time.Hour: copyAgain,
+	} {
+		if got := afterFailed(took); got != want {
+			t.Errorf("after %s: %s, want %s", took, got, want)
+		}
+	}
+}
