@@ -103,13 +103,17 @@ test: ready ## run the tests, including those on the real stack; of what takes l
 	PGHERD_SAMPLE=$(SAMPLE) $(TESTS) $(PACKAGES)
 
 # With the race detector everything takes several times as long, so that what has a time to end in fails where there are two cores.
-# Of what is not a sample, one package at a time: it has a service for each core, and with more of them all wait for each other until
-# tests run out of time.
+# Of what is not a sample, two packages keep all cores busy and have the machine alone: beside others, tests run out of time.
 check: ready lint verify ## run everything, for hours: each test, crash point and history; with the race detector, a sample
-	PGHERD_FUZZ=1m $(TESTS) -p 1 -count=1 -timeout 3h $(PACKAGES)
+	PGHERD_FUZZ=1m $(TESTS) -p 2 -count=1 -timeout 3h $(SHARING)
+	PGHERD_FUZZ=1m $(TESTS) -p 1 -count=1 -timeout 3h $(ALONE)
 	PGHERD_SAMPLE=$(SAMPLE) $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
-	$(MAKE) --no-print-directory offsite moves versions
+	$(MAKE) --no-print-directory offsite moves versions soak
 	$(MAKE) --no-print-directory -j2 $(BESIDE)
+
+ALONE = ./agent ./acceptance
+# The longest first.
+SHARING = ./acceptance/crash $(filter-out %/pgherd/agent %/pgherd/acceptance %/pgherd/acceptance/crash,$(shell $(GO) list ./...))
 
 # What measures nothing, and may run beside each other.
 BESIDE = try-packages try-terraform try-traces try-monitoring operators-year
