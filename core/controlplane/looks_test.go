@@ -96,6 +96,10 @@ func TestRescuesThatFail(t *testing.T) {
 			must(w.rescuing(nil))(w.t)
 			w.refusing("Rescue", command.ReasonFailed)
 		}, fault.AgentError, "the database server could not have the database back as it was"},
+		"an end that was not stored": {func(w *world) {
+			must(w.rescuing(nil))(w.t)
+			w.refusing("Rescue", command.ReasonClosed)
+		}, fault.AgentError, "it has ended without success, and why was lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newCloneWorld(t)

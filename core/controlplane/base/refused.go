@@ -36,7 +36,7 @@ func Unserved(err error) bool {
 // ReasonShown is the reason of a refusal for good as a customer is told it, like that of a job that has failed: what only the
 // operator can mend is ReasonFailed.
 func ReasonShown(err error) command.Reason {
-	for _, shown := range []command.Reason{command.ReasonStorageFull, command.ReasonNotRecoverable} {
+	for _, shown := range []command.Reason{command.ReasonStorageFull, command.ReasonNotRecoverable, command.ReasonClosed} {
 		if command.RefusedFor(err, shown) {
 			return shown
 		}
@@ -69,6 +69,9 @@ func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
 	}
 	if why == command.ReasonStorageAway {
 		code, message = fault.BackupStorageUnavailable, "where backups are kept does not answer; try again later"
+	}
+	if why == command.ReasonClosed { // by a process that has ended between that and storing the end
+		message = "it has ended without success, and why was lost before it was stored; it can be asked for again"
 	}
 	return fault.New(code, "%s", cmp.Or(says, message))
 }
