@@ -20,8 +20,8 @@ import (
 //	400 malformed ID · 404 scope · 403 or 503 gate · 403 member's right · 415, 411 (a stream's), 413, 400 header and body ·
 //	the handler's own, such as 409 state
 //
-// After the rate, the connection is not closed for a new one. A request without a key gets no such right: anybody can send it, with
-// a body that takes its time.
+// After the rate, the connection is not closed for a new one. A request without a key gets no such right: anybody can send it,
+// with a body that takes its time.
 //
 // Key class comes before any look-up, so that a missing and an existing ID answer alike; nothing of the body is read
 // before the caller is known to be allowed to send it.
