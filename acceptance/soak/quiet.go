@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/soak/plan"
@@ -28,15 +29,20 @@ func (r *run) comesToRest(ctx context.Context) error {
 	return nil
 }
 
-// until asks again and again until there is no error, which is then why the wait has failed.
+// until asks again and again until there is no error, which is then why the wait has failed. It says what a long wait is for.
 func until(ctx context.Context, holds func() error) error {
-	for began := time.Now(); ; {
+	began, said := time.Now(), time.Now()
+	for {
 		err := holds()
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("not within %s: %w", time.Since(began).Round(time.Second), err)
+		}
+		if time.Since(said) > time.Minute {
+			log.Printf("waiting for %s: %v", time.Since(began).Round(time.Second), err)
+			said = time.Now()
 		}
 		wait(ctx, time.Second)
 	}
