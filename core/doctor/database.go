@@ -409,7 +409,7 @@ func markOf(verifier string) string {
 // its job logins here: what is left of them is found elsewhere.
 func (l *comparison) members(w wantedRole, s *command.ActualRole) {
 	want := command.Membership{Role: w.memberOf, Inherit: true}
-	missing := w.memberOf != "" && !w.unsettled
+	missing := w.memberOf != "" && w.enabled // a dead one needs none, and has none where it was moved to
 	for _, m := range s.MemberOf {
 		switch {
 		case reflect.DeepEqual(m, want):

@@ -325,6 +325,11 @@ var damages = []struct {
 	{"no membership", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(ready).Actual.MemberOf = nil
 	}, []Code{MembershipMissing}},
+	{"a revoked role that was made anew where its database has moved to", func(
+		_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole,
+	) {
+		find(role.ManagedRoles.Username(patient, 2)).Actual.MemberOf = nil
+	}, nil},
 	{"more of a membership", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(ready).Actual.MemberOf[0].Set = true
 	}, []Code{MembershipUnexpected}},
