@@ -74,7 +74,7 @@ var roleDeeds = map[plan.Do]deed{
 		svc: func(d *doing) []string {
 			return []string{"managed", "custom-delete", d.in.known(), d.on.known(), "--yes"}
 		},
-		wants: wantsRole(role.Removed),
+		wants: wantsRole(role.Revoked, role.Removed), // what it owns may keep it from being removed, and it is shut out first
 		took:  closed, lost: changing,
 	},
 	"activate for roles": {operator: func(d *doing) [][]string {
@@ -210,14 +210,17 @@ func (d *doing) managed() database.Login {
 	return among(d, database.RuntimeLogin, database.ReadonlyLogin)
 }
 
-// wantsRole is that a role becomes something. The change may be pending, and ends by itself.
-func wantsRole(status role.Status) func(*doing) []wish {
-	return func(d *doing) []wish {
+// wantsRole is that a role becomes one of these. The change may be pending, and ends by itself.
+func wantsRole(list ...role.Status) func(*doing) []wish {
+	return func(d *doing) (wishes []wish) {
 		t := d.on
 		if t.kind != plan.Role {
 			t = d.self()
 		}
-		return []wish{{t.fact("status"), string(status), true}}
+		for _, status := range list {
+			wishes = append(wishes, wish{t.fact("status"), string(status), true})
+		}
+		return wishes
 	}
 }
 

@@ -87,17 +87,20 @@ var margin = map[string]float64{
 	"resident": 128 << 20, "goroutines": 60, "descriptors": 60, "temporary roles": 0, "spooled files": 0,
 }
 
-// nothingIsLeft: after each round, the service takes what it took after the first.
-func (r *run) nothingIsLeft(ctx context.Context, round int) error {
-	now, err := r.measure(ctx)
-	if err != nil {
+// nothingIsLeft: after each round, the service takes what it took after the first, once the agents have swept.
+func (r *run) nothingIsLeft(ctx context.Context, round int) (err error) {
+	if round == 0 {
+		r.before, err = r.measure(ctx)
 		return err
 	}
-	if round == 0 {
-		r.before = now
-		return nil
-	}
-	var wrong error
+	limit, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	return until(limit, func() error { return r.grown(ctx) })
+}
+
+// grown says what has grown since the first round.
+func (r *run) grown(ctx context.Context) error {
+	now, wrong := r.measure(ctx)
 	for of, value := range now {
 		_, what, _ := strings.Cut(of, ": ")
 		if was := r.before[of]; value > was+margin[what] {
