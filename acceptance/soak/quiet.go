@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/soak/plan"
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // resting is how long everything may take to come to rest: what waits for a lease, or tries again ever later, included.
@@ -66,9 +67,25 @@ func (r *run) everythingRuns(ctx context.Context) error {
 	})
 }
 
-// workIsDone: no operation is open, no change is pending, and every server was told everything.
+// workIsDone: no operation is open, no change is pending, and every server was told everything. Restores that a caller drives wait
+// for theirs for an hour, who is here by now.
 func (r *run) workIsDone(ctx context.Context) error {
-	return until(ctx, func() error { return r.nothing(ctx, stack.Unfinished) })
+	return until(ctx, func() error { return errors.Join(r.drive(ctx), r.nothing(ctx, stack.Unfinished)) })
+}
+
+// drive has each restore that waits for its caller go on.
+func (r *run) drive(ctx context.Context) error {
+	const waiting = `SELECT o.id, d.account_id FROM operations o JOIN databases d ON d.id = o.database_id
+		WHERE o.kind = 'restore' AND o.status IN ('queued', 'running') AND o.not_before > now() + interval '1 minute'`
+	found, err := r.metadata(ctx, waiting)
+	for _, row := range found {
+		for _, a := range r.accounts {
+			if a.ID == row[1] {
+				_, _ = r.client(a, 0).Restores.Advance(ctx, id.OperationID(row[0])) // it is asked again
+			}
+		}
+	}
+	return err
 }
 
 // deliveriesEnded: every event was delivered, or was tried as often as it is to be.

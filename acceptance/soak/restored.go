@@ -161,11 +161,11 @@ func (r *run) haveBack(ctx context.Context, t *thing, share float64, name string
 	}
 	at := window.From.Add(time.Duration(share * float64(window.To.Sub(*window.From)))).Truncate(time.Second)
 	if at.Before(*window.From) {
-		at = *window.From
+		at = secondAfter(*window.From)
 	}
 	for _, gap := range window.Gaps {
 		if at.After(gap.From) && at.Before(gap.To) {
-			at = gap.To
+			at = secondAfter(gap.To)
 		}
 	}
 	text := recovery.Text(at)
@@ -191,6 +191,9 @@ func (r *run) haveBack(ctx context.Context, t *thing, share float64, name string
 	}
 	return errors.Join(err, r.remove(ctx, copied))
 }
+
+// secondAfter is the next whole second.
+func secondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
 
 // remove deletes a clone again, and waits for that.
 func (r *run) remove(ctx context.Context, t *thing) error {
