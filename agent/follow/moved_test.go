@@ -81,7 +81,12 @@ func TestEverythingMoves(t *testing.T) {
 	owner.Close()
 	m.parted = tell(t, m, m.source, m.parting())
 	tell(t, m, m.target, m.taking())
+	taken := m.target.One(t, "SELECT clock_timestamp()::text")
 	tell(t, m, m.target, m.serving())
+	const lives = "SELECT concat(count(*), ' ', min(since) > $2::timestamptz) FROM ledger.incarnation WHERE database_id = $1"
+	if got := m.target.One(t, lives, m.w.ID, taken); got != "1 t" { // before, it had its data at the source alone
+		t.Errorf("moments can be had back of %s", got)
+	}
 	if got := m.target.InDatabase(t, m.w, contents); got != want {
 		t.Errorf("the target has %s, want %s", got, want)
 	}
