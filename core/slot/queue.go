@@ -44,6 +44,19 @@ func (q *Queue) Ask(account id.AccountID, server id.ServerID) *Request {
 	return r
 }
 
+// AskNow is Ask for what can be left out: false where it would have to wait. leave may be called again.
+func (q *Queue) AskNow(account id.AccountID, server id.ServerID) (leave func(), ok bool) {
+	r := q.Ask(account, server)
+	switch {
+	case r == nil:
+		return nil, false
+	case !r.Held():
+		r.Leave()
+		return nil, false
+	}
+	return r.Leave, true
+}
+
 // Held reports whether the slot is held.
 func (r *Request) Held() bool {
 	select {

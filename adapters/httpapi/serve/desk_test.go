@@ -59,7 +59,7 @@ func TestTheDeskIsShared(t *testing.T) {
 	for _, leave := range leaves {
 		leave()
 	}
-	if d.all != 0 || len(d.sources) != 0 {
-		t.Errorf("%d are left at the desk, of %v", d.all, d.sources)
+	if held, waiting := d.slots.Count(); held != 0 || waiting != 0 {
+		t.Errorf("%d are left at the desk, and %d wait", held, waiting)
 	}
 }

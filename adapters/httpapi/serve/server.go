@@ -47,7 +47,7 @@ type Server struct {
 	requests  *zap.Logger // as log, without the place in the code, which is always the same
 	outages   *repeat.Memory
 	crowd     *conn.Crowd
-	desk      *desk
+	desk      desk
 	requestID func() string
 	tracer    trace.Tracer
 

@@ -55,15 +55,7 @@ func (l *Limiter) Enter(ctx context.Context, account id.AccountID, server id.Ser
 
 // EnterNow is Enter for work that can be left out: false where it would have to wait.
 func (l *Limiter) EnterNow(account id.AccountID, server id.ServerID) (release func(), ok bool) {
-	request := l.queue.Ask(account, server)
-	switch {
-	case request == nil:
-		return nil, false
-	case !request.Held():
-		request.Leave()
-		return nil, false
-	}
-	return request.Leave, true
+	return l.queue.AskNow(account, server)
 }
 
 // tooLate is the refusal of a request that got no slot in time.
