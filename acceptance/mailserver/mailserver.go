@@ -64,11 +64,7 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := ca.Issue("mail", o.Certified...)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+	pair, err := ca.Pair("mail", o.Certified...)
 	if err != nil {
 		return nil, err
 	}

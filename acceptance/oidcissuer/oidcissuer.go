@@ -56,11 +56,7 @@ func StartAt(dir, host string) (*Issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := ca.Issue("issuer", host)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+	pair, err := ca.Pair("issuer", host)
 	if err != nil {
 		return nil, err
 	}

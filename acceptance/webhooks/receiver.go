@@ -46,11 +46,7 @@ func ListenAt(dir, host string) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := ca.Issue("receiver", host)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+	pair, err := ca.Pair("receiver", host)
 	if err != nil {
 		return nil, err
 	}

@@ -131,6 +131,15 @@ func (ca *CA) IssueOwn(name string, hosts ...string) (Certificate, error) {
 	return files, writePair(files.CertFile, der, files.KeyFile, key)
 }
 
+// Pair is the certificate of Issue with its key, for who serves TLS in this process.
+func (ca *CA) Pair(name string, hosts ...string) (tls.Certificate, error) {
+	files, err := ca.Issue(name, hosts...)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+}
+
 // Issued reports whether a certificate in PEM is one of this authority's.
 func (ca *CA) Issued(text []byte) bool {
 	block, _ := pem.Decode(text)
