@@ -48,9 +48,7 @@ func (x *Relocator) serveHere(ctx context.Context, e protocol.Command, c command
 	if c.Open {
 		statements = append(statements, databases.GateStatement(d, true))
 	}
-	if d.MadeBy == e.OperationID {
-		statements = append(statements, beginsFilled(d)...)
-	}
+	statements = append(statements, beginsFilled(d, e.OperationID)...)
 	forget := "DELETE FROM ledger.following WHERE operation_id = " + pg.Quote(e.OperationID)
 	statements = append(statements, forget, ledger.Outcome(e, none))
 	if c.Open {

@@ -15,15 +15,6 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// beginsFilled has no moment be had back at which a database had no data yet: where it comes from another one, it had them there.
-func beginsFilled(d ledger.Database) []string {
-	of := " WHERE database_id = " + pg.Quote(d.ID)
-	return []string{
-		"DELETE FROM ledger.incarnation" + of + " AND until IS NOT NULL",
-		"UPDATE ledger.incarnation SET since = clock_timestamp()" + of,
-	}
-}
-
 // switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
 // leads back: the database is open again as it was. After it, there is only forward.
 func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c command.Switch) (done command.Switched, err error) {
@@ -41,9 +32,6 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 			if s.brought, err = x.brought(ctx, d, s.whole); err != nil {
 				return done, err
 			}
-		}
-		if d.MadeBy == e.OperationID {
-			s.brought = append(s.brought, beginsFilled(d)...)
 		}
 		if err := x.replace(ctx, d, s); err != nil {
 			return done, err

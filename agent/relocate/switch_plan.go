@@ -108,7 +108,21 @@ func (p switchPlan) statements() []string {
 		// Nobody enters it any more, and nothing of the platform's is kept by it from being dropped.
 		"ALTER DATABASE "+replaced+" OWNER TO CURRENT_USER", "ALTER DATABASE "+replaced+" ALLOW_CONNECTIONS false",
 	)
+	s = append(s, beginsFilled(p.Database, p.of.operation)...)
 	return append(s, p.of.brought...)
+}
+
+// beginsFilled has no moment be had back at which a database had no data yet, where the operation that fills it has made it: a
+// database that comes from another server had them there.
+func beginsFilled(d ledger.Database, operation string) []string {
+	if d.MadeBy != operation {
+		return nil
+	}
+	of := " WHERE database_id = " + pg.Quote(d.ID)
+	return []string{
+		"DELETE FROM ledger.incarnation" + of + " AND until IS NOT NULL",
+		"UPDATE ledger.incarnation SET since = clock_timestamp()" + of,
+	}
 }
 
 func (p switchPlan) holder() string { return database.RoleNames(id.DatabaseID(p.ID), p.Name).Holder }
