@@ -41,7 +41,10 @@ var apart = map[string]string{
 }
 
 // places are those in the code that were on the stack of some call of a port.
-type places struct{ of sync.Map }
+type places struct {
+	mu sync.Mutex
+	of map[uintptr]bool
+}
 
 var writes, struckWrites places
 
@@ -50,10 +53,14 @@ const deepest = 100
 
 func (p *places) note() {
 	var stack [deepest]uintptr
-	for _, at := range stack[:runtime.Callers(3, stack[:])] {
-		if _, known := p.of.Load(at); !known {
-			p.of.Store(at, nil)
-		}
+	depth := runtime.Callers(3, stack[:])
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		p.of = map[uintptr]bool{}
+	}
+	for _, at := range stack[:depth] {
+		p.of[at] = true
 	}
 }
 
@@ -63,13 +70,11 @@ var useCase = regexp.MustCompile(
 
 func (p *places) useCases() map[string]bool {
 	found := map[string]bool{}
-	for at := range p.of.Range {
-		for frames, more := runtime.CallersFrames([]uintptr{at.(uintptr)}), true; more; { //nolint:forcetypeassert // by note
-			var f runtime.Frame
-			f, more = frames.Next()
-			if name := useCase.FindStringSubmatch(f.Function); name != nil {
-				found[name[1]] = true
-			}
+	for frames, more := runtime.CallersFrames(slices.Collect(maps.Keys(p.of))), true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if name := useCase.FindStringSubmatch(f.Function); name != nil {
+			found[name[1]] = true
 		}
 	}
 	return found

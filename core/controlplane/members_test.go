@@ -78,7 +78,7 @@ func TestTokensThatAreWorthNothing(t *testing.T) {
 	equal(t, "the status", must(w.Members.Invitations(w.ctx, w.db))(t)[0].Status, member.Expired)
 	resent := must(w.Members.Resend(w.ctx, w.db, list[0].ID))(t)
 	equal(t, "the ID", resent.ID, list[0].ID)
-	equal(t, "the role", w.joins(w.tokens("bob@example.org")[2]).Role, account.Admin)
+	equal(t, "the role", w.joins(w.mailed("bob@example.org")[2]).Role, account.Admin)
 	refused(t, errOf(w.Members.Resend(w.ctx, w.db, list[0].ID)), fault.InvitationNotFound)
 }
 
@@ -107,7 +107,7 @@ func TestAddingSomebodyWhoIsInvited(t *testing.T) {
 	w.newAccount("bob@example.org", account.Pro)
 	w.adds("bob@example.org", account.Viewer)
 	w.peopleAre("bob@example.org viewer")
-	equal(t, "mails", len(w.tokens("bob@example.org")), 0) // withdrawn before it was sent
+	equal(t, "mails", len(w.mailed("bob@example.org")), 0) // withdrawn before it was sent
 }
 
 func TestARemovedMembersKeysLoseTheDatabase(t *testing.T) {
@@ -187,7 +187,7 @@ func TestMailsToOneAddressAreBounded(t *testing.T) {
 	_, err := w.Members.Add(w.ctx, w.db, "Bob@example.org", account.Viewer)
 	refused(t, err, fault.RateLimited)
 	refused(t, errOf(w.Members.Resend(w.ctx, w.db, must(w.Members.Invitations(w.ctx, w.db))(t)[0].ID)), fault.RateLimited)
-	if w.joins(w.tokens("bob@example.org")[0]).Role != account.Viewer { // the refused ones have not ended the last token
+	if w.joins(w.mailed("bob@example.org")[0]).Role != account.Viewer { // the refused ones have not ended the last token
 		t.Error("the role is another one")
 	}
 }
@@ -210,7 +210,7 @@ func TestInvitationsExpire(t *testing.T) {
 	unsent := w.adds("bob@example.org", account.Viewer).Invitation
 	w.clock.Advance(member.Validity)
 	ok(t, w.Rounds.Once(w.ctx))
-	equal(t, "mails", len(w.tokens("bob@example.org")), 0)
+	equal(t, "mails", len(w.mailed("bob@example.org")), 0)
 	log := w.activity(w.db.Record().ID)
 	equal(t, "the last entry", log[len(log)-1], audit.InvitationExpired)
 	stored := func() error {

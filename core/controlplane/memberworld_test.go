@@ -58,21 +58,21 @@ func (s *shared) adds(email string, role account.Standing) members.Added {
 
 var base62 = regexp.MustCompile(`\b[0-9A-Za-z]{40}\b`)
 
-// tokens are those that an address was sent, the oldest first.
-func (s *shared) tokens(email string) (list []string) {
-	s.t.Helper()
-	s.mails(s.ControlPlane)
-	for _, m := range s.mailbox.Mails(email) {
-		list = append(list, base62.FindString(m.Text))
+// mailed are the tokens that an address was sent, the oldest first. Those that were made at the same time come in any order.
+func (w *world) mailed(email string) (tokens []string) {
+	w.t.Helper()
+	w.mails(w.ControlPlane)
+	for _, m := range w.mailbox.Mails(email) {
+		tokens = append(tokens, base62.FindString(m.Text))
 	}
-	return list
+	return tokens
 }
 
 // invited is the token of a new invitation.
 func (s *shared) invited(email string, role account.Standing) string {
 	s.t.Helper()
 	s.adds(email, role)
-	tokens := s.tokens(email)
+	tokens := s.mailed(email)
 	return tokens[len(tokens)-1]
 }
 

@@ -409,16 +409,6 @@ func (w *world) hasInvited() {
 	must(w.Members.Add(w.ctx, w.reached(w.source()), invitee, account.Viewer))(w.t)
 }
 
-// mailed are the tokens in the mails to an address. Those that were made at the same time come in any order.
-func (w *world) mailed(email string) (tokens []string) {
-	w.t.Helper()
-	w.mails(w.ControlPlane)
-	for _, m := range w.mailbox.Mails(email) {
-		tokens = append(tokens, base62.FindString(m.Text))
-	}
-	return tokens
-}
-
 // chooses is by how many of these links a password can be chosen.
 func (w *world) chooses(links ...string) string {
 	w.t.Helper()
