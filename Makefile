@@ -113,7 +113,7 @@ check: ready lint verify ## run everything, for hours: each test, crash point an
 
 ALONE = ./agent ./acceptance
 # The longest first.
-SHARING = ./acceptance/crash $(filter-out %/pgherd/agent %/pgherd/acceptance %/pgherd/acceptance/crash,$(shell $(GO) list ./...))
+SHARING = ./acceptance/crash $(filter-out $(addprefix %/pgherd/,$(ALONE:./%=%) acceptance/crash),$(shell $(GO) list ./...))
 
 # What measures nothing, and may run beside each other.
 BESIDE = try-packages try-terraform try-traces try-monitoring operators-year
