@@ -67,8 +67,8 @@ func (r *run) everythingRuns(ctx context.Context) error {
 	})
 }
 
-// workIsDone: no operation is open, no change is pending, and every server was told everything. A restore that a caller drives waits
-// for that caller for an hour, so the driver takes its place.
+// workIsDone: no operation is open, no change is pending, and every server was told everything. A restore that a caller drives
+// waits for that caller for an hour, so the driver takes its place.
 func (r *run) workIsDone(ctx context.Context) error {
 	return until(ctx, func() error { return errors.Join(r.drive(ctx), r.nothing(ctx, stack.Unfinished)) })
 }
