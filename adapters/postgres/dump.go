@@ -102,20 +102,13 @@ const history = 30 * 24 * time.Hour
 // reads those that it does not keep.
 var keptRows = map[string][]string{
 	"audit_entries":  {"e.at >= $1"},
-	"operations":     {"e." + open, "e.finished_at >= $1", "e.finished_at < $1 AND e.id IN (" + namedOperations + ")"},
+	"operations":     {"e." + open, "e.finished_at >= $1", "e.finished_at < $1 AND e.id IN (" + namedOperations() + ")"},
 	"operation_uses": {"EXISTS (SELECT FROM operations o WHERE o.id = e.operation_id AND o.finished_at IS NULL)"},
 	"outbox_events":  {"e.taken IS NULL OR e.created_at >= $1"},
 
 	"webhook_deliveries": {keptDelivery("e")},
 	"webhook_attempts":   {"EXISTS (SELECT FROM webhook_deliveries d WHERE d.id = e.delivery_id AND (" + keptDelivery("d") + "))"},
 }
-
-// namedOperations are the operations that something else names: those of neededOperation, found from there.
-const namedOperations = `SELECT operation_id FROM backups
-	UNION ALL SELECT operation_id FROM uploads WHERE operation_id IS NOT NULL
-	UNION ALL SELECT operation_id FROM tombstones
-	UNION ALL SELECT recovery_id FROM tombstones WHERE recovery_id IS NOT NULL
-	UNION ALL SELECT timeout_operation FROM databases WHERE timeout_operation IS NOT NULL`
 
 func keptDelivery(alias string) string {
 	return alias + ".finished_at IS NULL OR " + alias + ".finished_at >= $1"

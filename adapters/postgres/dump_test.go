@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,23 @@ func TestEveryTableIsKeptOrNot(t *testing.T) {
 		if !slices.Contains(all, table) {
 			t.Errorf("there is no table %s", table)
 		}
+	}
+}
+
+// References to tables of which not all rows are kept, and why what they refer to is.
+var references = map[string]string{
+	"operation_uses.operation_id":  "its own kept rows are those of open operations",
+	"uploads.operation_id":         "an operation that something names is kept",
+	"webhook_attempts.delivery_id": "its own kept rows are those of kept deliveries",
+}
+
+func TestRowsOfDumpsReferToRowsOfDumps(t *testing.T) {
+	got := column(t, migrated(t).Open(t), `SELECT c.conrelid::regclass || '.' || a.attname FROM pg_constraint c
+		JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
+		WHERE c.contype = 'f' AND c.confrelid::regclass::text = ANY ($1) AND c.conrelid::regclass::text <> ALL ($2) ORDER BY 1`,
+		pq.Array(postgres.NamedInDumps()), pq.Array(slices.Collect(maps.Keys(postgres.NotKept))))
+	if want := slices.Sorted(maps.Keys(references)); !slices.Equal(got, want) {
+		t.Errorf("what refers to such tables is %q, want %q", got, want)
 	}
 }
 

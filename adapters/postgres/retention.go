@@ -23,17 +23,44 @@ type aged struct {
 // resource is what the request of a key made: a database or an operation.
 const resource = "CASE WHEN length(e.resource_id) = 36 THEN e.resource_id::uuid END"
 
-// neededOperation is whether something else names the operation e.
-const neededOperation = `EXISTS (SELECT FROM backups b WHERE b.operation_id = e.id)
-	OR EXISTS (SELECT FROM uploads u WHERE u.operation_id = e.id)
-	OR EXISTS (SELECT FROM tombstones t WHERE t.database_id = e.database_id AND e.id IN (t.operation_id, t.recovery_id))
-	OR EXISTS (SELECT FROM databases d WHERE d.id = e.database_id AND d.timeout_operation = e.id)`
+// namer is a column that names operations: who has the row reads more of the operation than the column says. Where "by" is set, it
+// is the column by which the rows of an operation's database are found.
+type namer struct{ table, column, by string }
+
+var operationNamers = []namer{
+	{table: "backups", column: "operation_id"},
+	{table: "uploads", column: "operation_id"},
+	{table: "tombstones", column: "operation_id", by: "database_id"},
+	{table: "tombstones", column: "recovery_id", by: "database_id"},
+	{table: "databases", column: "timeout_operation", by: "id"},
+}
+
+// needsOperation is whether something else names the operation e; namedOperations are all that something names.
+func needsOperation() string {
+	parts := make([]string, 0, len(operationNamers))
+	for _, n := range operationNamers {
+		part := "EXISTS (SELECT FROM " + n.table + " n WHERE n." + n.column + " = e.id"
+		if n.by != "" {
+			part += " AND n." + n.by + " = e.database_id"
+		}
+		parts = append(parts, part+")")
+	}
+	return strings.Join(parts, " OR ")
+}
+
+func namedOperations() string {
+	parts := make([]string, 0, len(operationNamers))
+	for _, n := range operationNamers {
+		parts = append(parts, "SELECT "+n.column+" FROM "+n.table+" WHERE "+n.column+" IS NOT NULL")
+	}
+	return strings.Join(parts, " UNION ALL ")
+}
 
 // agedKinds has those that package retention calls pruned.
 var agedKinds = prepareAged(
 	aged{
 		kind: retention.Operations, table: "operations", over: "finished_at", id: "id",
-		needed: neededOperation,
+		needed: needsOperation(),
 		with:   ", uses AS (DELETE FROM operation_uses u WHERE u.operation_id = ANY (ARRAY(SELECT id FROM doomed)))",
 	},
 	aged{kind: retention.Audit, table: "audit_entries", over: "at", id: "id", needed: "false"},
