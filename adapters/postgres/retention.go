@@ -23,8 +23,8 @@ type aged struct {
 // resource is what the request of a key made: a database or an operation.
 const resource = "CASE WHEN length(e.resource_id) = 36 THEN e.resource_id::uuid END"
 
-// namer is a column that names operations: who has the row reads more of the operation than the column says. Where "by" is set, it
-// is the column by which the rows of an operation's database are found.
+// namer is a column that names operations: who has the row reads more of the operation than the column says. Where "by" is set,
+// it is the column by which the rows of an operation's database are found.
 type namer struct{ table, column, by string }
 
 var operationNamers = []namer{

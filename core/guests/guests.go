@@ -1,4 +1,5 @@
-// Package guests decides which open connection of a listener has to go where there are too many.
+// Package guests decides which open connection of a listener has to go where there are too many, and how many requests are
+// admitted at a time.
 package guests
 
 import (

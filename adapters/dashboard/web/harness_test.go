@@ -56,12 +56,18 @@ type gate struct {
 	email       string // of everybody; empty: of the name
 	refusal     error  // of those with a session
 	maintenance bool
+	through     chan struct{} // until it is closed, everybody waits; nil: nobody
 }
 
 func (g *gate) AdmitPerson(_ context.Context, v access.Visit) (access.Admission, error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.visits = append(g.visits, v)
+	g.mu.Unlock()
+	if g.through != nil {
+		<-g.through
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if !strings.HasPrefix(v.Token, "p") {
 		return access.Admission{}, person.ErrNoSession()
 	}

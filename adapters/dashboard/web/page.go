@@ -31,7 +31,8 @@ type Page struct {
 	Who    Who
 	// Always is a page that people get during maintenance, too. Operators get all of theirs.
 	Always bool
-	Class  ratelimit.Class // whose bucket a request of a person comes from
+	// Class is whose bucket a request of a person comes from. A page without one asks nobody for anything.
+	Class ratelimit.Class
 	// Does names the routes of the API whose capability the page has.
 	Does []string
 	// Back is the path of the page whose form an action is sent by, with parameters of the action's own path. It is shown again

@@ -81,8 +81,7 @@ func (s *Server) serve(r *Request) {
 		r.fail(err)
 		return
 	}
-	r.admitted = true
-	answer, err := r.page.Serve(r)
+	answer, err := s.work(r)
 	if err == nil {
 		err = answer.write(r)
 	}
@@ -100,9 +99,7 @@ func (s *Server) admit(r *Request) error {
 	if r.page.Who == Operator && !s.cfg.Console.admits(r.Client) {
 		return errNoPage()
 	}
-	admission, err := s.cfg.Gate.AdmitPerson(r.ctx, access.Visit{
-		Token: r.Token(), Class: r.page.Class, Client: r.Client, RequestID: r.ID, Unattended: r.unattended(),
-	})
+	admission, err := s.admitPerson(r)
 	r.Caller = admission.Caller
 	switch {
 	case err != nil:
@@ -116,6 +113,30 @@ func (s *Server) admit(r *Request) error {
 		return access.ErrMaintenance()
 	}
 	return nil
+}
+
+func (s *Server) admitPerson(r *Request) (access.Admission, error) {
+	leave, err := s.desk.Enter(r.Client)
+	if err != nil {
+		return access.Admission{}, err
+	}
+	defer leave()
+	return s.cfg.Gate.AdmitPerson(r.ctx, access.Visit{
+		Token: r.Token(), Class: r.page.Class, Client: r.Client, RequestID: r.ID, Unattended: r.unattended(),
+	})
+}
+
+// work has a page answer. Nothing has bounded the requests of those without a session until here.
+func (s *Server) work(r *Request) (Answer, error) {
+	if r.page.Who == Anybody && r.page.Class != "" {
+		leave, err := s.entrance.Enter(r.Client)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	r.admitted = true
+	return r.page.Serve(r)
 }
 
 // unattended reports whether a page asks by itself, to be up to date: a browser says that nobody has gone anywhere.

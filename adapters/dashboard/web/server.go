@@ -84,7 +84,11 @@ type Server struct {
 	http    *http.Server
 	mux     *http.ServeMux
 	streams *streams
-	stop    context.CancelFunc
+	desk    guests.Desk // of people
+	// entrance is the desk of those without a session. What they ask for may wait for others, such as a provider of sign-ons: who
+	// has a session does not wait with them.
+	entrance guests.Desk
+	stop     context.CancelFunc
 }
 
 // New builds the server; it fails where the table contradicts itself.
@@ -101,7 +105,7 @@ func New(cfg Config) (*Server, error) {
 	base, stop := context.WithCancel(context.Background())
 	s := &Server{
 		cfg: cfg, log: cfg.Log.WithOptions(zap.WithCaller(false)), outages: repeat.New(cfg.Now), streams: newStreams(), stop: stop,
-		mux: http.NewServeMux(),
+		mux: http.NewServeMux(), desk: guests.NewDesk(guests.Admitted), entrance: guests.NewDesk(guests.Admitted),
 	}
 	var err error
 	if s.table, err = newTable(slices.Concat(cfg.Pages, s.own())); err != nil {
@@ -143,9 +147,9 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) own() []Page {
 	p := parts()
 	pages := []Page{
-		Get("style", "/assets/"+p.style.name, p.style.serve).For(Anybody),
-		Get("script", "/assets/"+p.script.name, p.script.serve).For(Anybody),
-		Get("icon", "/assets/"+p.icon.name, p.icon.serve).For(Anybody),
+		Get("style", "/assets/"+p.style.name, p.style.serve).For(Anybody).Of(""),
+		Get("script", "/assets/"+p.script.name, p.script.serve).For(Anybody).Of(""),
+		Get("icon", "/assets/"+p.icon.name, p.icon.serve).For(Anybody).Of(""),
 	}
 	if s.cfg.Live != nil {
 		pages = append(pages, Get("live", "/live", s.live))

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -33,33 +32,5 @@ func TestAFullDeskRefuses(t *testing.T) {
 	l.say(head("GET", thing, anyKey))
 	if r := l.hear(cutBy); r.StatusCode != 200 {
 		t.Errorf("the desk is free, and the answer %d %s", r.StatusCode, r.text)
-	}
-}
-
-// One source takes half of the desk at most, and nothing of it once it has left.
-func TestTheDeskIsShared(t *testing.T) {
-	d := newDesk(4)
-	at := netip.MustParseAddr
-	var leaves []func()
-	for _, c := range []struct {
-		from string
-		fits bool
-	}{
-		{"2001:db8::1", true}, {"2001:db8::2", true}, {"2001:db8::3", false}, {"192.0.2.1", true}, {"::ffff:192.0.2.1", true},
-		{"192.0.2.1", false}, {"192.0.2.2", false},
-	} {
-		leave, err := d.enter(at(c.from))
-		if (err == nil) != c.fits {
-			t.Errorf("%s: %v", c.from, err)
-		}
-		if err == nil {
-			leaves = append(leaves, leave)
-		}
-	}
-	for _, leave := range leaves {
-		leave()
-	}
-	if held, waiting := d.slots.Count(); held != 0 || waiting != 0 {
-		t.Errorf("%d are left at the desk, and %d wait", held, waiting)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/download"
+	"github.com/pgherd/pgherd/core/guests"
 )
 
 // Limits keep slow or greedy clients from using up resources that others need.
@@ -19,7 +20,7 @@ type Limits struct {
 	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. See conn.Crowd for what
 	// happens with one more.
 	Connections, ConnectionsPerAddress int
-	// Admissions is how many requests are admitted at a time, half of them from one client address: see desk.
+	// Admissions is how many requests are admitted at a time, half of them from one client address: see guests.Desk.
 	Admissions int
 }
 
@@ -36,6 +37,6 @@ func DefaultLimits() Limits {
 		HandlerTimeout: 90 * time.Second, // creating a database waits up to a minute for its proof
 
 		Connections: 10_000, ConnectionsPerAddress: 256,
-		Admissions: 256, // sixteen for each connection to the metadata
+		Admissions: guests.Admitted,
 	}
 }

@@ -55,7 +55,7 @@ func (s *Server) admitAddress(r *Request) error {
 	if r.route.Class == "" {
 		return nil
 	}
-	leave, err := s.desk.enter(r.Client)
+	leave, err := s.desk.Enter(r.Client)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Server) admit(r *Request) error {
 }
 
 func (s *Server) admitKey(r *Request) (access.Admission, error) {
-	leave, err := s.desk.enter(r.Client)
+	leave, err := s.desk.Enter(r.Client)
 	if err != nil {
 		return access.Admission{}, err
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/conn"
+	"github.com/pgherd/pgherd/core/guests"
 	"github.com/pgherd/pgherd/core/repeat"
 	"github.com/pgherd/pgherd/core/trace"
 )
@@ -47,7 +48,7 @@ type Server struct {
 	requests  *zap.Logger // as log, without the place in the code, which is always the same
 	outages   *repeat.Memory
 	crowd     *conn.Crowd
-	desk      desk
+	desk      guests.Desk
 	requestID func() string
 	tracer    trace.Tracer
 
@@ -72,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 		crowd: conn.NewCrowd(conn.Bounds{
 			All: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress, Proxies: cfg.Proxies,
 		}, cfg.Log, m.excess),
-		desk:      newDesk(cfg.Limits.Admissions),
+		desk:      guests.NewDesk(cfg.Limits.Admissions),
 		requestID: cfg.RequestID, tracer: cfg.Tracer,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {

@@ -1,4 +1,4 @@
-package serve
+package guests
 
 import (
 	"net/netip"
@@ -10,14 +10,19 @@ import (
 	"github.com/pgherd/pgherd/core/slot"
 )
 
-// desk bounds the requests that are being admitted. Each needs the metadata for that, over few connections: what comes faster
+// Desk bounds the requests that are being admitted. Each needs the metadata for that, over few connections: what comes faster
 // than it can be served waits there, and everybody behind it. One more than the bound is told at once to come back. Of the bound,
-// half is for one source.
-type desk struct{ slots *slot.Queue }
+// half is for one source, as of ratelimit.Source. It is safe for concurrent use.
+type Desk struct{ slots *slot.Queue }
 
-func newDesk(most int) desk {
+// Admitted is how many requests a host admits at a time where it is not said otherwise: sixteen for each connection to the
+// metadata.
+const Admitted = 256
+
+// NewDesk returns a desk at which nobody is.
+func NewDesk(most int) Desk {
 	half := slot.Half(most)
-	return desk{slot.NewQueue(slot.Limits{PerAccount: half, Share: half, PerServer: most})}
+	return Desk{slot.NewQueue(slot.Limits{PerAccount: half, Share: half, PerServer: most})}
 }
 
 const (
@@ -27,8 +32,8 @@ const (
 	thisProcess id.ServerID = "this process"
 )
 
-// enter returns SERVER_BUSY where the desk is full. The caller must call leave otherwise.
-func (d desk) enter(from netip.Addr) (leave func(), err error) {
+// Enter returns SERVER_BUSY where the desk is full. The caller must call leave otherwise.
+func (d Desk) Enter(from netip.Addr) (leave func(), err error) {
 	leave, ok := d.slots.AskNow(id.AccountID(ratelimit.Source(from)), thisProcess)
 	if !ok {
 		busy := fault.New(fault.ServerBusy, "more requests come than can be served at the moment")
