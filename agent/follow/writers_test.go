@@ -17,7 +17,12 @@ import (
 // makesEntries makes the table that writers write into.
 const makesEntries = `CREATE TABLE entry (writer int, n int, PRIMARY KEY (writer, n))`
 
-const manyWriters = 8
+const (
+	manyWriters = 8
+	// writersRest is between two rows of a writer: a target whose one process repeats what all of them do has to come after them,
+	// also where the tests have more processes than processors.
+	writersRest = 2 * time.Millisecond
+)
 
 // writers insert a row after the other, each with a number that is used once, whether or not it is confirmed.
 type writers struct {
@@ -67,6 +72,7 @@ func (w *writers) write(t *testing.T, as int) {
 			continue
 		}
 		w.confirmed[as]++
+		time.Sleep(writersRest)
 	}
 }
 
