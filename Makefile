@@ -180,8 +180,8 @@ DRAIN ?= 50
 moves: toolchain ## move a database of MOVE megabytes under load, and DRAIN databases off a server; measure, and hold what is promised
 	PGHERD_MOVE=$(MOVE) PGHERD_DRAIN=$(DRAIN) $(GO) test -count=1 -v -timeout 2h -parallel 1 ./acceptance/moves
 
-# 100,000 databases take 30 GB of disk meanwhile, and some hours.
-scale: toolchain ## measure what pgherd costs as it grows, up to 100,000 databases on 100 servers, whose agents are in memory
+# 100,000 databases take 30 GB of disk meanwhile, the 5,000 of one real server 40 GB, and all of it some hours.
+scale: toolchain ## measure what pgherd costs as it grows: 100,000 databases of agents in memory, 5,000 of one real server
 	$(GO) run ./acceptance/scale
 
 load: toolchain ## find the highest rate that an API host keeps up with, hold it, and send three times as many

@@ -1,4 +1,4 @@
-// Package proc reads what the kernel says of the processor and of what processes have computed, where there is a /proc.
+// Package proc reads what the kernel says of the processor and of what processes take, where there is a /proc.
 package proc
 
 import (
@@ -22,6 +22,19 @@ func Time(pid int) (own, children time.Duration, err error) {
 	_, err = fmt.Sscan(strings.Join(strings.Fields(rest)[11:15], " "), &user, &system, &childrensUser, &childrensSystem)
 	const tick = time.Second / clockTicks
 	return time.Duration(user+system) * tick, time.Duration(childrensUser+childrensSystem) * tick, err
+}
+
+// Resident is a process's memory, in bytes.
+func Resident(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	var size, pages float64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		return 0, err
+	}
+	return pages * float64(os.Getpagesize()), nil
 }
 
 // Processor names the machine's processors.

@@ -25,6 +25,7 @@ type size struct {
 
 func main() {
 	databases := flag.String("databases", "1000,10000,100000", "how many databases there are, each measured by itself")
+	ofOne := flag.String("of-one-server", "500,5000", "how many databases one real server has, likewise")
 	accounts := flag.Int("accounts", 1000, "how many accounts there are, whatever the databases")
 	servers := flag.Int("servers", 100, "how many servers there are, likewise")
 	history := flag.Int("history", 100, "how many operations, and entries of the log, there are for each database")
@@ -34,15 +35,33 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var sizes []size
-	for text := range strings.SplitSeq(*databases, ",") {
+	all, err := sizes(*databases)
+	if err != nil {
+		exit(fmt.Errorf("-databases: %w", err))
+	}
+	for i := range all {
+		all[i].accounts, all[i].servers, all[i].history = *accounts, *servers, all[i].databases**history
+	}
+	server, err := sizes(*ofOne)
+	if err != nil {
+		exit(fmt.Errorf("-of-one-server: %w", err))
+	}
+	exit(measure(ctx, all, server, settings{idle: *idle, only: *only, page: *page}))
+}
+
+// sizes are those of a list of numbers of databases.
+func sizes(list string) (all []size, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			exit(fmt.Errorf("-databases: %q is no number", text))
+			return nil, fmt.Errorf("%q is no number", text)
 		}
-		sizes = append(sizes, size{databases: n, accounts: *accounts, servers: *servers, history: n * *history})
+		all = append(all, size{databases: n})
 	}
-	exit(measure(ctx, sizes, settings{idle: *idle, only: *only, page: *page}))
+	return all, nil
 }
 
 type settings struct {
@@ -73,30 +92,40 @@ var parts = []part{
 
 var errGrows = errors.New("a figure grows faster than it may")
 
-func measure(ctx context.Context, sizes []size, s settings) error {
-	var all report
-	for _, n := range sizes {
+// measure prints what it has where it cannot go on.
+func measure(ctx context.Context, all, ofOne []size, s settings) error {
+	var fleet, one report
+	for _, n := range all {
 		figures, err := measureOne(ctx, n, s)
-		all = append(all, column{n, figures})
-		if err != nil {
-			fmt.Println(all.markdown())
+		if fleet = append(fleet, column{n, figures}); err != nil {
+			fmt.Print(anInstallation(fleet))
 			return err
 		}
 	}
-	text := all.markdown()
+	if len(ofOne) > 0 {
+		var err error
+		if one, err = measureServer(ctx, ofOne, s); err != nil {
+			fmt.Print(anInstallation(fleet) + oneServer(one))
+			return err
+		}
+	}
+	text := fmt.Sprintf(head, machine(), commit()) + anInstallation(fleet) + oneServer(one)
 	if s.page == "" {
 		fmt.Print(text)
 	} else if err := os.WriteFile(s.page, []byte(text), 0o644); err != nil {
 		return err
 	}
-	if all.broken() {
+	if fleet.broken() || one.broken() {
 		return errGrows
 	}
 	return nil
 }
 
+// note tells whoever waits how far it is.
+func note(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
 func measureOne(ctx context.Context, n size, s settings) (all []figure, err error) {
-	fmt.Fprintf(os.Stderr, "%d databases: filling ...\n", n.databases)
+	note("%d databases: filling ...", n.databases)
 	w, err := newWorld(ctx, n, s)
 	defer func() { err = errors.Join(err, w.stop()) }()
 	if err != nil {
@@ -106,13 +135,13 @@ func measureOne(ctx context.Context, n size, s settings) (all []figure, err erro
 		if s.only != "" && !strings.Contains(","+s.only+",", ","+p.name+",") {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%d databases: %s ...\n", n.databases, p.name)
+		note("%d databases: %s ...", n.databases, p.name)
 		figures, err := p.run(w, ctx)
 		if all = append(all, figures...); err != nil {
 			return all, fmt.Errorf("%s: %w", p.name, err)
 		}
 		for _, f := range figures {
-			fmt.Fprintf(os.Stderr, "  %s: %s\n", f.what, f)
+			note("  %s: %s", f.what, f)
 		}
 	}
 	return all, w.fleet.unknown()

@@ -80,6 +80,9 @@ func (r report) grows(row int) bool {
 }
 
 func (r report) broken() bool {
+	if len(r) == 0 {
+		return false
+	}
 	for row := range r[0].figures {
 		if r.grows(row) {
 			return true
@@ -90,27 +93,51 @@ func (r report) broken() bool {
 
 const head = `# What it costs when it grows
 
-Measured by ` + "`make scale`" + ` on %s, with %s: real hosts (an API host, a dashboard, two batch hosts with 32
-workers each) and a real PostgreSQL for the metadata, with the settings that it comes with, on one machine. The database servers
-are agents in memory behind the agents' protocol. In all sizes there are %d accounts and %d servers; one account has a tenth of
-all databases, a tenth of all are previews, and each has seven backups, %d operations and as many entries of the log.
-
-| | %s | growth | at most |
-| - |%s - | - |
+Measured by ` + "`make scale`" + ` on %s, with %s.
 `
 
-func (r report) markdown() string {
-	if len(r) == 0 || len(r[0].figures) == 0 {
+const ofInstallation = `
+## An installation
+
+Real hosts (an API host, a dashboard, two batch hosts with 32 workers each) and a real PostgreSQL for the metadata, with the
+settings that it comes with, on one machine. The database servers are agents in memory behind the agents' protocol. In all sizes
+there are %d accounts and %d servers; one account has a tenth of all databases, a tenth of all are previews, and each has seven
+backups, %d operations and as many entries of the log.
+
+`
+
+const ofServer = `
+## One server
+
+An API host, a batch host, and one real server: an agent, PostgreSQL and PgBouncer. Each database has six logins, three of which
+are additional roles. No backup is due.
+
+`
+
+func anInstallation(r report) string {
+	if len(r) == 0 {
 		return ""
 	}
 	first := r[0]
-	names, lines := make([]string, len(r)), strings.Repeat(" - |", len(r))
+	return fmt.Sprintf(ofInstallation, first.accounts, first.servers, first.history/first.databases) + r.markdown()
+}
+
+func oneServer(r report) string {
+	if len(r) == 0 {
+		return ""
+	}
+	return ofServer + r.markdown()
+}
+
+// markdown is a table, and a drawing of what is idle.
+func (r report) markdown() string {
+	first := r[0]
+	names := make([]string, len(r))
 	for i, c := range r {
 		names[i] = fmt.Sprintf("%d databases", c.databases)
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, head, machine(), commit(), first.accounts, first.servers, first.history/first.databases,
-		strings.Join(names, " | "), lines)
+	fmt.Fprintf(&out, "| | %s | growth | at most |\n| - |%s - | - |\n", strings.Join(names, " | "), strings.Repeat(" - |", len(r)))
 	for row, f := range first.figures {
 		cells := make([]string, len(r))
 		for i, c := range r {
@@ -150,7 +177,7 @@ func (r report) drawn() string {
 		x = append(x, fmt.Sprintf("%q", fmt.Sprint(c.databases)))
 	}
 	for row, f := range r[0].figures {
-		if !strings.HasPrefix(f.what, idleMinute) || f.unit != milliseconds {
+		if !strings.HasPrefix(f.what, idleMinute) || f.unit != milliseconds || row >= len(r[len(r)-1].figures) {
 			continue
 		}
 		var y []string
@@ -162,7 +189,7 @@ func (r report) drawn() string {
 	if out.Len() == 0 {
 		return ""
 	}
-	return "\nThe processor time of an idle minute, of all hosts and of the metadata's PostgreSQL, by databases:\n\n" +
+	return "\nThe processor time of an idle minute, by databases, each line as it stands in the table:\n\n" +
 		"```mermaid\nxychart-beta\n  x-axis [" + strings.Join(x, ", ") + "]\n  y-axis \"ms\"\n" + out.String() + "```\n"
 }
 

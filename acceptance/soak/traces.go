@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/proc"
 	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
@@ -121,7 +122,7 @@ func (r *run) measure(ctx context.Context) (footprint, error) {
 		if strings.HasPrefix(string(name), "postgres") || name == "metadata" || name == "store" {
 			continue // their memory is their caches
 		}
-		one, failed = resident(s.current().pid)
+		one, failed = proc.Resident(s.current().pid)
 		err = errors.Join(err, failed)
 		taken[string(name)+": resident"] = one
 	}
@@ -161,17 +162,4 @@ func metric(text, name string) float64 {
 func descriptors(pid int) (float64, error) {
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return float64(len(open)), err
-}
-
-// resident is a process's memory, in bytes.
-func resident(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	var size, pages float64
-	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
-		return 0, err
-	}
-	return pages * float64(os.Getpagesize()), nil
 }
