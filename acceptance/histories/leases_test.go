@@ -200,12 +200,12 @@ func digHistories(t *testing.T, seed uint64, s setting, deaf bool) *history[digF
 			}
 		})
 	}
-	asker := w.engine("asker", w.store, clocks[0], leaseHold, nil)
+	asker, ask := w.engine("asker", w.store, clocks[0], leaseHold, nil), diceOf(seed, 101)
 	for end := time.Now().Add(patience); h.has(queued) < operations; {
 		if time.Now().After(end) {
 			t.Fatalf("seed %d: work does not come to its end", seed)
 		}
-		if err := w.asks(asker, h.sees(w.store), pick(dice, w.databases)); err != nil && !fault.Has(err, fault.DatabaseStateConflict) {
+		if err := w.asks(asker, h.sees(w.store), pick(ask, w.databases)); err != nil && !fault.Has(err, fault.DatabaseStateConflict) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Millisecond)
