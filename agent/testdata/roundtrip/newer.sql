@@ -19,10 +19,6 @@ CREATE TABLE after_these_defaults (id int);
 CREATE TABLE counted (id int GENERATED ALWAYS AS IDENTITY, day date NOT NULL) PARTITION BY RANGE (day);
 CREATE TABLE counted_24 PARTITION OF counted FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
 INSERT INTO counted (day) VALUES ('2024-02-03'), ('2024-02-04');
-CREATE TABLE booked (room int4range NOT NULL, during tsrange, EXCLUDE USING gist (room WITH =, during WITH &&))
-    PARTITION BY HASH (room);
-CREATE TABLE booked_all PARTITION OF booked FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-INSERT INTO booked VALUES ('[1,1]', '[2024-01-01,2024-01-02)');
 CREATE COLLATION plain (provider = builtin, locale = 'C.UTF-8');
 CREATE TABLE words (word text COLLATE plain PRIMARY KEY);
 INSERT INTO words VALUES ('é'), ('z'), ('Z');
