@@ -128,7 +128,7 @@ func (y *year) takenAway(t *testing.T) {
 	for _, one := range check.Must(y.customer.patient.Databases.List().Page(t.Context(), apiclient.Page{}))(t).Data {
 		y.isOn(t, "db3.example.com", one.Name)
 	}
-	if all := y.run(t, "pgherd", "api1", "pgherd admin server list"); strings.Contains(all, "db1") {
+	if all := y.run(t, "pgherd", "api1", "pgherd admin server list"); strings.Contains(all, "db1.") {
 		t.Errorf("there is still\n%s", all)
 	}
 	if found := y.run(t, "root", "db1", "hash -r; command -v pgherd svc || true"); found != "" {
