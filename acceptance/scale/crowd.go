@@ -244,14 +244,15 @@ func (c *crowd) rest(ctx context.Context) (all []figure, err error) {
 	for _, part := range partsOfServer {
 		all = append(all, took(idleMinute+", "+part, time.Duration(float64(after[part]-before[part])/minutes), c.ratio))
 	}
-	// The processes of PostgreSQL share most of their memory.
-	for _, part := range []string{"agent", "PgBouncer"} {
-		pid := map[string]int{"agent": c.agent.Pid(), "PgBouncer": c.Pooler.Pid()}[part]
-		resident, err := proc.Resident(pid)
+	for _, one := range c.processes() {
+		if one.part != "agent" && one.part != "PgBouncer" {
+			continue // those of PostgreSQL share most of their memory, and hosts are measured by themselves
+		}
+		resident, err := proc.Resident(one.pid)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, figure{"memory, " + part, resident, bytes, c.ratio})
+		all = append(all, figure{"memory, " + one.part, resident, bytes, c.ratio})
 	}
 	return all, nil
 }
@@ -259,16 +260,23 @@ func (c *crowd) rest(ctx context.Context) (all []figure, err error) {
 // partsOfServer are those whose processor time is measured.
 var partsOfServer = []string{"agent", "PostgreSQL", "PgBouncer", "hosts"}
 
+// process is one of a part.
+type process struct {
+	part string
+	pid  int
+}
+
+func (c *crowd) processes() []process {
+	return []process{
+		{"agent", c.agent.Pid()}, {"PostgreSQL", c.Server.Pid()}, {"PgBouncer", c.Pooler.Pid()}, {"hosts", c.api.Pid()},
+		{"hosts", c.batch.Pid()},
+	}
+}
+
 // computed is the processor time of each part so far.
 func (c *crowd) computed() (map[string]time.Duration, error) {
 	all := map[string]time.Duration{}
-	for _, one := range []struct {
-		part string
-		pid  int
-	}{
-		{"agent", c.agent.Pid()}, {"PostgreSQL", c.Server.Pid()}, {"PgBouncer", c.Pooler.Pid()}, {"hosts", c.api.Pid()},
-		{"hosts", c.batch.Pid()},
-	} {
+	for _, one := range c.processes() {
 		took, err := family(one.pid)
 		if err != nil {
 			return nil, err

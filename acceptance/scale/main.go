@@ -30,7 +30,7 @@ func main() {
 	servers := flag.Int("servers", 100, "how many servers there are, likewise")
 	history := flag.Int("history", 100, "how many operations, and entries of the log, there are for each database")
 	idle := flag.Duration("idle", 10*time.Minute, "for how long hosts are looked at that have nothing to do")
-	only := flag.String("only", "", "parts to measure, such as idle,reads; all of them where empty")
+	only := flag.String("only", "", "parts of an installation to measure, such as idle,reads; all where empty")
 	page := flag.String("page", "", "the Markdown file to write; standard output where empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
